@@ -20,8 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from compiled_kinds import CASES
-from mixed_forms import FORMS, inputs, made
+from compiled_kinds import CASES  # pyright: ignore[reportMissingImports]
+from mixed_forms import FORMS, inputs, made  # pyright: ignore[reportMissingImports]
 
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel

@@ -114,6 +114,9 @@ def _junk(rng: random.Random, tree: Any) -> None:
 def _number(rng: random.Random, tree: Any) -> None:
     """Change a number, as far as it goes."""
     found = [p for p in _places(tree) if type(p[0][p[1]]) in (int, float)]
+    if not found:
+        _junk(rng, tree)
+        return
     one, key = rng.choice(found)
     changes = (1, -1, 7, 2**20, -(2**20), 10**30)
     one[key] = rng.choice((one[key] + rng.choice(changes), -one[key], one[key] * 2, 0))

@@ -74,8 +74,8 @@ def offsets(layout: AnyLayout, coords: Coord) -> NDArray[np.int64]:
     if isinstance(inner, F2Layout):
         return narrowed("offsets", layout, _xored(inner, digits), shape)
     if columns:
-        found = [_sum([(part, along(d, i)) for part, d in digits]) for i in range(columns)]
-        return np.stack([narrowed("offsets", layout, part, shape) for part in found], axis=-1)
+        sums = [_sum([(part, along(d, i)) for part, d in digits]) for i in range(columns)]
+        return np.stack([narrowed("offsets", layout, part, shape) for part in sums], axis=-1)
     total = _sum(digits)
     if isinstance(layout, ComposedLayout):
         total = swizzled("offsets", layout, total)
@@ -212,13 +212,13 @@ def narrowed(
     """
     import numpy as np
 
-    found: NDArray[Any] = np.asarray(values)
-    if found.dtype != np.int64 and found.size:
-        for extreme in (int(found.min()), int(found.max())):
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype != np.int64 and array.size:
+        for extreme in (int(array.min()), int(array.max())):
             if not -END <= extreme < END:
                 raise too_far(operation, layout, extreme)
-    out = np.empty(found.shape if shape is None else shape, dtype=np.int64)
-    out[...] = found
+    out = np.empty(array.shape if shape is None else shape, dtype=np.int64)
+    out[...] = array
     return out
 
 

@@ -100,11 +100,11 @@ def convert(values: NDArray[Any], to: Numeric | str) -> NDArray[Any]:
     import numpy as np
 
     numeric, array = as_numeric(to), np.asarray(values)
-    found = rule(numeric, _kind(array))
+    row = rule(numeric, _kind(array))
     if numeric.kind != "float":
         return _to_integers(np, array, numeric)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if found["tiny"] == "zero":
+        if row["tiny"] == "zero":
             return round_tf32(array)
         return _to_floats(np, array, numpy_dtype(numeric))
 

@@ -6,7 +6,11 @@ so that a message can be acted on without opening the source.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from numbers import Integral
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 __all__ = [
     "CongruenceError",
@@ -24,7 +28,9 @@ __all__ = [
     "ToolError",
     "UndecidableError",
     "UnfaithfulWarning",
+    "meant",
     "quoted",
+    "type_words",
     "with_article",
 ]
 
@@ -34,6 +40,10 @@ MOST_SHOWN = 200
 
 MOST_QUOTED = 60
 """Characters of a value that the sentence of a message repeats."""
+
+
+MOST_NESTED = 100
+"""Levels of tuples that a way out repeats."""
 
 
 class CuteError(ValueError):
@@ -58,7 +68,8 @@ class CuteError(ValueError):
     def __str__(self) -> str:
         """One line: ``operation(operands): condition. Way out: fix``."""
         given = ", ".join(
-            f"{name}={_cut(value, str, MOST_SHOWN)}" for name, value in self.operands.items()
+            f"{_cut(name, str, MOST_QUOTED)}={_cut(value, str, MOST_SHOWN)}"
+            for name, value in self.operands.items()
         )
         way_out = f". Way out: {self.fix}" if self.fix else ""
         return f"{self.operation}({given}): {self.condition}{way_out}"
@@ -79,7 +90,51 @@ def with_article(noun: str) -> str:
     >>> with_article("int"), with_article("Kernel")
     ('an int', 'a Kernel')
     """
-    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+    return f"{'an' if noun[:1].lower() in 'aeio' or noun == 'ndarray' else 'a'} {noun}"
+
+
+def meant(value: Any, level: int = 0) -> str:
+    """Return the integer or the tuple of integers that a value nearly is; empty for any other.
+
+    >>> meant("4"), meant(4.0), meant([4, (2.0, 8)]), meant("4,8"), meant("rows")
+    ('4', '4', '(4, (2, 8))', '(4, 8)', '')
+    """
+    if isinstance(value, bool):
+        return ""
+    if isinstance(value, str):
+        if not re.fullmatch(r"\s*\(?\s*\d{1,9}(\s*,\s*\d{1,9})*\s*\)?\s*", value):
+            return ""
+        numbers = [int(digits) for digits in value.strip("() ").split(",")]
+        if len(numbers) == 1:
+            return str(numbers[0])
+        return str(tuple(numbers))
+    if isinstance(value, (list, tuple)) and level < MOST_NESTED:
+        parts = [meant(part, level + 1) for part in cast("list[Any]", value)]
+        return f"({', '.join(parts)}{',' * (len(parts) == 1)})" if parts and all(parts) else ""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else ""
+    return str(int(value)) if isinstance(value, Integral) else ""
+
+
+def type_words(kind: Any) -> str:
+    """Return a type as a reader would say it.
+
+    >>> type_words(Literal["row", "col"] | None), type_words(tuple[int, ...]), type_words(bool)
+    ("'row' or 'col' or None", 'tuple[int, ...]', 'True or False')
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(map(type_words, inner))
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin is Callable:
+        return "a function"
+    if isinstance(origin, type):
+        parts = ("..." if one is Ellipsis else type_words(one) for one in inner)
+        return f"{origin.__name__}[{', '.join(parts)}]"
+    if kind in (None, NoneType, bool):
+        return "True or False" if kind is bool else "None"
+    return kind.__name__ if isinstance(kind, type) else str(kind)
 
 
 def _cut(value: object, write: Callable[[object], str], most: int) -> str:

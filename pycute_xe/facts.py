@@ -36,14 +36,14 @@ def rows(file: str, table: str) -> tuple[Row, ...]:
     if table not in document:
         known = ", ".join(sorted(document))
         raise _bad(file, table, "unknown table", f"one of {known}")
-    found = cast("tuple[Row, ...]", document[table])
-    for number, row in enumerate(found):
+    listed_rows = cast("tuple[Row, ...]", document[table])
+    for number, row in enumerate(listed_rows):
         source = row.get("source")
         if not isinstance(source, str) or not source.strip():
             raise _bad(file, table, f"row {number} names no source", "give it a source")
     if (file, table) == ("arch", "target"):
-        return _completed(found)
-    return _inherited(found) if any("targets" in row for row in found) else found
+        return _completed(listed_rows)
+    return _inherited(listed_rows) if any("targets" in row for row in listed_rows) else listed_rows
 
 
 def rows_for(file: str, table: str, target: str) -> tuple[Row, ...]:
@@ -65,10 +65,10 @@ def rows_for(file: str, table: str, target: str) -> tuple[Row, ...]:
 _IDENTITY = ("id", "field", "kinds", "models", "shapes")
 
 
-def _completed(found: tuple[Row, ...]) -> tuple[Row, ...]:
+def _completed(targets: tuple[Row, ...]) -> tuple[Row, ...]:
     """The targets, each with what it has from the one that it is like."""
     likes = _likes()  # which refuses targets without a name
-    named = {str(row["name"]): row for row in found}
+    named = {str(row["name"]): row for row in targets}
     for target, other in likes.items():
         if "product" not in named[target]:
             raise _bad("arch", "target", f"{target} names no product", "give it a product")
@@ -76,7 +76,7 @@ def _completed(found: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(named.values())
 
 
-def _inherited(found: tuple[Row, ...]) -> tuple[Row, ...]:
+def _inherited(table: tuple[Row, ...]) -> tuple[Row, ...]:
     """The rows, where ``targets`` also lists the machines that are like one of them."""
 
     def listed(row: Row, target: str) -> bool:
@@ -86,19 +86,19 @@ def _inherited(found: tuple[Row, ...]) -> tuple[Row, ...]:
         return tuple(map(row.get, _IDENTITY))
 
     for target, other in _likes().items():
-        own = {identity(row) for row in found if listed(row, target)}
-        found = tuple(
+        own = {identity(row) for row in table if listed(row, target)}
+        table = tuple(
             _read_only({**row, "targets": (*cast("tuple[str, ...]", row["targets"]), target)})
             if listed(row, other) and identity(row) not in own
             else row
-            for row in found
+            for row in table
         )
-    return found
+    return table
 
 
-def _check_names(found: tuple[Row, ...]) -> None:
+def _check_names(targets: tuple[Row, ...]) -> None:
     """Refuse targets without a name, and two of one name."""
-    names = [row.get("name") for row in found]
+    names = [row.get("name") for row in targets]
     for name in names:
         if not isinstance(name, str) or names.count(name) > 1:
             condition = f"{name} names {names.count(name)} rows" if name else "a row has no name"
@@ -107,16 +107,16 @@ def _check_names(found: tuple[Row, ...]) -> None:
 
 def _likes() -> dict[str, str]:
     """The targets that are like another, with its name; each comes after the one it is like."""
-    found = cast("tuple[Row, ...]", _document("arch")["target"])
-    _check_names(found)
-    like = {str(row["name"]): str(row["like"]) for row in found if "like" in row}
+    targets = cast("tuple[Row, ...]", _document("arch")["target"])
+    _check_names(targets)
+    like = {str(row["name"]): str(row["like"]) for row in targets if "like" in row}
     out: dict[str, str] = {}
     for target in like:
         chain = [target]
         while (last := chain[-1]) in like and last not in out:
             other = like[last]
-            if not any(row["name"] == other for row in found):
-                known = ", ".join(str(row["name"]) for row in found)
+            if not any(row["name"] == other for row in targets):
+                known = ", ".join(str(row["name"]) for row in targets)
                 condition = f'the key "like" of {last} names the unknown target {other}'
                 raise _bad("arch", "target", condition, f"one of {known}")
             if other in chain:

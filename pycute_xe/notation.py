@@ -99,19 +99,19 @@ class _Reader:
 
     def leaf(self) -> Any:
         """Read an integer or a basis element."""
-        found = _LEAF.match(self.text, self.at)
-        if found is None:
+        match = _LEAF.match(self.text, self.at)
+        if match is None:
             self.fail("an integer or '('")
-        self.at = found.end()
-        value = int(found[1])
-        path = found[2].split("@")[1:]
+        self.at = match.end()
+        value = int(match[1])
+        path = match[2].split("@")[1:]
         return Basis(value, tuple(int(mode) for mode in reversed(path))) if path else value
 
     def fail(self, wanted: str) -> NoReturn:
         """Refuse at the current column."""
-        found = self.peek()
+        token = self.peek()
         self.refuse(
-            f"{wanted} expected, not {repr(found) if found else 'the end'}",
+            f"{wanted} expected, not {repr(token) if token else 'the end'}",
             "write shape:stride, as in ((2,4),8):((1,16),2)",
         )
 

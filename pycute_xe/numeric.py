@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from pycute_xe.errors import DTypeError
+from pycute_xe.errors import DTypeError, quoted
 from pycute_xe.typing import shown
 
 __all__ = ["Numeric", "Row", "as_numeric", "numerics", "is_exact", "whole_to"]
@@ -49,11 +49,11 @@ class Numeric:
     @property
     def row(self) -> Row:
         """What is known of the type; `DTypeError` for one that has no row."""
-        found = _ROWS.get(self.name)
-        if found is None or (found.bits, found.kind) != (self.bits, self.kind):
+        entry = _ROWS.get(self.name)
+        if entry is None or (entry.bits, entry.kind) != (self.bits, self.kind):
             known = ", ".join(numerics())
             raise DTypeError("row", {"type": self}, "unknown element type", f"one of {known}")
-        return found
+        return entry
 
     def column(self, name: str) -> str:
         """Return what a column of the type's row says; `DTypeError` where it says nothing.
@@ -61,11 +61,15 @@ class Numeric:
         >>> as_numeric("bf16").column("visa")
         'bf'
         """
-        found = getattr(self.row, name)
-        if not found:
+        columns = ("dtype", "host", "cpp", "visa", "code", "mlir")
+        if name not in columns:
+            fix = f"ask for one of {', '.join(columns)}"
+            raise DTypeError("column", {"type": self}, f"{quoted(name)} is not a column", fix)
+        entry = getattr(self.row, name)
+        if not entry:
             known = ", ".join(n for n, row in _ROWS.items() if getattr(row, name))
             raise DTypeError(name, {"type": self}, f"{self} has no {name}", f"use {known}")
-        return found
+        return entry
 
     @property
     def bytes(self) -> int:
@@ -203,10 +207,10 @@ def as_numeric(value: object) -> Numeric:
         is_torch = type(value).__module__ == "torch"
         name = value if is_torch else getattr(value, "__name__", None)
     text = str(name).removeprefix("torch.")
-    found = _TYPES.get(_ALIASES.get(text, text))
-    if found is None:
+    numeric = _TYPES.get(_ALIASES.get(text, text))
+    if numeric is None:
         raise _unknown(value, text)
-    return found
+    return numeric
 
 
 def _unknown(value: object, text: str) -> DTypeError:

@@ -15,23 +15,35 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache, partial, wraps
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from pycute_xe.errors import CuteError, InputError, with_article
+from pycute_xe.errors import CuteError, InputError, meant, quoted, type_words, with_article
 from pycute_xe.typing import is_tuple
 
 __all__ = [
     "MOST_LEVELS",
+    "demand_leaf",
     "conforms",
     "is_leaf",
     "is_own",
     "leaves_of",
     "levels_of",
+    "named_instead",
     "types_decide",
     "types_in",
     "STUMBLES",
     "blame",
-    "held_fields",
+    "checked_fields",
     "shortly",
     "typed",
     "typed_fields",
@@ -40,6 +52,9 @@ __all__ = [
 
 # Where the leaves of tuples of integers come from, apart from Python.
 _INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.typing", "sympy")
+
+MOST_PLACES = sys.maxsize
+"""The place of an argument that is given by name alone."""
 
 MOST_LEVELS = 100
 """How deep tuples may nest: layouts and text that nest deeper are refused, and arguments with which
@@ -76,6 +91,23 @@ def is_leaf(value: Any) -> bool:
 def is_own(value: Any) -> bool:
     """Whether a value is a leaf, or another value of the library."""
     return is_leaf(value) or type(value).__module__.startswith("pycute_xe.")
+
+
+def demand_leaf(operation: str, value: Any) -> None:
+    """Refuse a value that is not a leaf of a tuple: a list, a text, a float.
+
+    Integers of other packages pass: what is computed from them is checked where it is kept.
+
+    >>> demand_leaf("size", 4)
+    >>> demand_leaf("size", [4, 8])
+    Traceback (most recent call last):
+        ...
+    pycute_xe.errors.InputError: size(value=[4, 8]): value is a list. Way out: write (4, 8)
+    """
+    if not is_own(value) and not hasattr(value, "__index__"):
+        way_out = f"write {meant(value)}" if meant(value) else f"give {NESTED['IntTuple']}"
+        wrong = f"value is {with_article(type(value).__name__)}"
+        raise InputError(operation, {"value": quoted(value)}, wrong, way_out)
 
 
 def conforms(value: Any, kind: Any) -> bool:
@@ -119,8 +151,8 @@ def _to_look_at(parts: tuple[Any, ...], kind: Any) -> Iterable[Any]:
     """The parts of a tuple that decide: one of each type where the type alone decides."""
     plain = get_origin(kind) is None and isinstance(kind, type)
     if plain and not getattr(kind, "_is_protocol", False):
-        found: dict[Any, Any] = {type(part): part for part in parts}
-        return found.values()
+        representatives: dict[Any, Any] = {type(part): part for part in parts}
+        return representatives.values()
     return parts
 
 
@@ -158,6 +190,9 @@ def _by_type(kind: Any) -> bool:
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+SIZES = ("sizes", "params")
+"""Arguments that are mappings from the names of sizes to integers."""
+
 STUMBLES = (
     *(AttributeError, TypeError, LookupError, ValueError, ArithmeticError),
     *(RecursionError, MemoryError),
@@ -195,9 +230,16 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
         ...
     pycute_xe.errors.InputError: double(count='2'): count is a str. Way out: give count as int
     """
+    flags, more = _flags(function), _unpacked(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, place in flags:
+            value = kwargs.get(name, args[place] if place < len(args) else False)
+            if type(value).__name__ not in ("bool", "bool_"):
+                raise _not_a_flag(function, name, value)
+        if more and kwargs:
+            _demand_named(function, more, kwargs)
         try:
             return function(*args, **kwargs)
         except STUMBLES as error:
@@ -205,6 +247,63 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def _flags(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
+    """The arguments that are true or false, and their places: any value passes for one there."""
+    code = inspect.unwrap(function).__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    taken = [code.co_argcount - 1, MOST_PLACES]
+    is_flag = function.__annotations__.get
+    return tuple(
+        (name, place if place <= taken[0] else taken[1])
+        for place, name in enumerate(names)
+        if is_flag(name) in ("bool", bool)
+    )
+
+
+def _not_a_flag(function: Callable[..., Any], name: str, value: Any) -> InputError:
+    wrong = f"{name} is {quoted(value)}, and must be True or False"
+    called = _called(function)
+    return InputError(called, {name: shortly(value)}, wrong, f"write {name}=True or {name}=False")
+
+
+def _unpacked(function: Callable[..., Any]) -> str:
+    """The class that lists a function's further arguments by name, where it has one."""
+    for annotation in function.__annotations__.values():
+        if isinstance(annotation, str) and annotation.startswith("Unpack["):
+            return annotation[7:-1]
+    return ""
+
+
+def _demand_named(function: Callable[..., Any], more: str, kwargs: Mapping[str, Any]) -> None:
+    """Refuse arguments by name that are neither a function's own nor among those it passes on."""
+    own, passed = _taken(function, more)
+    for name, value in kwargs.items():
+        wrong = fix = ""
+        if name in own:
+            continue
+        if name not in passed:
+            wrong = f"{_called(function)} takes no argument named {name[:60]}"
+            fix = named_instead(name, value, {**own, **passed})
+        elif misfit := _misfit(value, passed[name]):
+            wrong, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
+        if wrong:
+            raise InputError(_called(function), {name: shortly(value)}, wrong, fix)
+
+
+@cache
+def _taken(function: Callable[..., Any], more: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The types of a function's own arguments, and of those that a class of its module lists."""
+    parameters = inspect.signature(function).parameters.values()
+    own = (p for p in parameters if p.kind is not p.VAR_KEYWORD)
+    kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in own}
+    return kinds, get_type_hints(function.__globals__[more])
+
+
+def _called(function: Callable[..., Any]) -> str:
+    """Return the name by which a function, a method or a class is called."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
 def blame(
@@ -269,14 +368,14 @@ def typed_fields(kind: type[C]) -> type[C]:
     return kind
 
 
-def held_fields(kind: type[C]) -> type[C]:
+def checked_fields(kind: type[C]) -> type[C]:
     """Return a dataclass whose fields, as they are kept, are what their annotations say.
 
     For values that others read: a field of a wrong type is refused where it is given, with
     `InputError`, and not by whoever stumbles over it.
 
     >>> from dataclasses import dataclass
-    >>> @held_fields
+    >>> @checked_fields
     ... @dataclass(frozen=True)
     ... class Extent:
     ...     name: str
@@ -297,10 +396,10 @@ def held_fields(kind: type[C]) -> type[C]:
             value = getattr(self, name)
             if types_in(value) in settled:
                 continue
-            said = _wrong(value, annotation, plain)
-            if said:
-                fix = _way_out(name, value, annotation)
-                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {said}", fix)
+            wrong = _wrong(value, annotation, plain)
+            if wrong:
+                fix = _way_out(name, value, annotation, plain)
+                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {wrong}", fix)
             known = Any if annotation in NESTED else _resolved(annotation, inspect.unwrap(plain))
             if types_decide(value, known):
                 settled.add(types_in(value))
@@ -317,11 +416,13 @@ def _slip(
 ) -> InputError | None:
     """Return the refusal of an argument: one that is not what the signature says, or is named."""
     signature = inspect.signature(function)
-    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    called = _called(function)
+    if function.__name__ == "__init__" and args:  # of the class that is built, or of one above it
+        called = type(args[0]).__name__
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
-        return _unbound(called, signature, args, kwargs)
+        return _unbound(function, signature, args, kwargs)
     given = [
         (name, one, signature.parameters[name].annotation)
         for name, value in bound.arguments.items()
@@ -330,20 +431,21 @@ def _slip(
     ]
     wrong = ((*one, _wrong(one[1], one[2], function)) for one in given)
     quoted = ((*one, _quoted(one[1], error)) for one in given)
-    for name, value, annotation, said in (*wrong, *quoted):
-        if said:
-            fix = _way_out(name, value, annotation)
-            return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
+    for name, value, annotation, what in (*wrong, *quoted):
+        if what:
+            fix = _way_out(name, value, annotation, function)
+            return InputError(called, {name: shortly(value)}, f"{name} {what}", fix)
     return None
 
 
 def _unbound(
-    called: str,
+    function: Callable[..., Any],
     signature: inspect.Signature,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> InputError:
     """Return the refusal of a call that does not fit its signature."""
+    called = _called(function)
     parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
     args = args[len(signature.parameters) - len(parameters) :]
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -351,8 +453,10 @@ def _unbound(
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
     for name in kwargs if not takes_all else ():
         if name not in by_name:
-            fix = _named_instead(name, kwargs[name], by_name)
-            reason = f"{called} takes no argument named {name}"
+            kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in parameters}
+            taken = {one: kinds[one] for one in by_name}
+            fix = named_instead(name, kwargs[name], taken)
+            reason = f"{called} takes no argument named {name[:60]}"
             return InputError(called, {name: shortly(kwargs[name])}, reason, fix)
     given = {p.name for p, _ in zip(by_place, args, strict=False)}
     twice = given & kwargs.keys()
@@ -375,15 +479,27 @@ def _unbound(
     return InputError(called, operands, reason, f"call {called}({call})")
 
 
-def _named_instead(name: str, value: Any, names: list[str]) -> str:
-    """Return how to give what was given under a name that is not taken."""
+def named_instead(name: str, value: Any, taken: Mapping[str, Any]) -> str:
+    """Return how to give what was given under a name that is not among those taken.
+
+    ``taken`` has the type of each argument by its name: one of another type is not meant.
+
+    >>> named_instead("tiles", (8, 16), {"tile": tuple[int, int], "order": str})
+    'write tile=(8, 16)'
+    >>> named_instead("tiles", "8x16", {"tile": tuple[int, int], "order": str})
+    'it takes tile, order'
+    """
     from difflib import get_close_matches
 
-    if near := get_close_matches(name, names, 1, 0.5):
-        return f"write {near[0]}={shortly(value)}"
-    if "sizes" in names and name.isupper() and type(value) is int:
-        return f"write sizes={{'{name}': {value}}}"
-    return f"it takes {', '.join(names) or 'none by name'}"
+    fit = [one for one, kind in taken.items() if conforms(value, kind)]
+    if near := get_close_matches(name.casefold(), fit, 1, 0.6):
+        text = repr(value) if is_leaf(value) or is_tuple(value) else shortly(value)
+        return f"write {near[0]}={'…' if text == type(value).__name__ else text[:60]}"
+    if name.isupper() and type(value) is int:
+        for one in taken:
+            if one in SIZES and conforms({name: value}, taken[one]):
+                return f"write {one}={{'{name}': {value}}}"
+    return f"it takes {', '.join(taken) or 'none by name'}"
 
 
 def _each(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
@@ -399,20 +515,38 @@ def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
     if annotation in NESTED:
         is_fit = is_own if annotation in ("Any", "Tiler") else is_leaf
         foreign = (type(leaf).__name__ for leaf in leaves_of(value) if not is_fit(leaf))
-        return _said(value, next(foreign, ""))
-    if conforms(value, _resolved(annotation, inspect.unwrap(function))):
+        return _phrase(value, next(foreign, ""))
+    return _misfit(value, _resolved(annotation, inspect.unwrap(function)))
+
+
+def _misfit(value: Any, kind: Any) -> str:
+    """Say what is wrong with a value that is not of a type; nothing where it is."""
+    if conforms(value, kind):
         return ""
+    # What is of the right type, and not one of the right values, is shown.
+    if _is_choice(value, kind) or isinstance(value, Mapping):
+        return f"is {quoted(cast('object', value))}"
     return f"is {with_article(type(value).__name__)}"
+
+
+def _is_choice(value: Any, kind: Any) -> bool:
+    """Whether a value has the type of the values among which a kind lets one choose."""
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
+        return type(value) in map(type, inner)
+    return get_origin(kind) in (Union, types.UnionType) and any(
+        _is_choice(value, one) for one in inner
+    )
 
 
 def _quoted(value: Any, error: BaseException) -> str:
     """Say what an error says of a value, where it quotes the value's type."""
-    names = {found[1] or "ndarray" for found in _QUOTED.finditer(str(error))}
+    names = {match[1] or "ndarray" for match in _QUOTED.finditer(str(error))}
     kinds = (type(leaf).__name__ for leaf in (value, *leaves_of(value)))
-    return _said(value, next((kind for kind in kinds if kind in names), ""))
+    return _phrase(value, next((kind for kind in kinds if kind in names), ""))
 
 
-def _said(value: Any, kind: str) -> str:
+def _phrase(value: Any, kind: str) -> str:
     if not kind:
         return ""
     return (
@@ -434,7 +568,7 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
         return Any
 
 
-def _way_out(name: str, value: Any, annotation: Any) -> str:
+def _way_out(name: str, value: Any, annotation: Any, function: Callable[..., Any]) -> str:
     """Return what to give instead, in words for a reader."""
     if levels_of(value) > MOST_LEVELS:
         return f"nest at most {MOST_LEVELS} levels"
@@ -442,6 +576,9 @@ def _way_out(name: str, value: Any, annotation: Any) -> str:
     text = str(text or annotation)
     if text == "Tensor" and type(value).__name__ in ("Layout", "ComposedLayout", "F2Layout"):
         return "make_tensor(None, layout) makes a tensor of a layout"
+    words = type_words(_resolved(annotation, inspect.unwrap(function)))
+    if text not in NESTED and "Any" not in words:  # what is known to type checkers alone is Any
+        text = words
     return f"give {name} as {NESTED.get(text, text).replace(' | ', ' or ')}"
 
 

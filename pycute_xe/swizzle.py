@@ -122,9 +122,9 @@ def make_swizzle(yyy_mask: int, zzz_mask: int) -> Swizzle:
     if not yyy_mask and not zzz_mask:
         return Swizzle(0, 0, 0)
     if yyy_mask > 0 and zzz_mask > 0 and bits <= abs(shift):
-        found = Swizzle(bits, lowest.bit_length() - 1, shift)
-        if (found.yyy_mask, found.zzz_mask) == (yyy_mask, zzz_mask):
-            return found
+        swizzle = Swizzle(bits, lowest.bit_length() - 1, shift)
+        if (swizzle.yyy_mask, swizzle.zzz_mask) == (yyy_mask, zzz_mask):
+            return swizzle
     raise ShapeError(
         "make_swizzle",
         {"yyy_mask": yyy_mask, "zzz_mask": zzz_mask},

@@ -170,11 +170,11 @@ def built(value: Any) -> str:
     given: list[str] = []
     skipped = False
     for field in fields(value):
-        held = getattr(value, field.name)
-        if field.default is not MISSING and held == field.default:
+        current = getattr(value, field.name)
+        if field.default is not MISSING and current == field.default:
             skipped = True
         else:
-            given.append(f"{field.name}={held!r}" if skipped else repr(held))
+            given.append(f"{field.name}={current!r}" if skipped else repr(current))
     return f"{type(value).__name__}({', '.join(given)})"
 
 

@@ -146,7 +146,7 @@ def kinds() -> str:
     found: dict[str, list[Verdict]] = {}
     for v in verdicts():
         if not v.onto:
-            found.setdefault(str(parse_block2d_name(v.name).says("traits_say")), []).append(v)
+            found.setdefault(str(parse_block2d_name(v.name).fact_of("traits_say")), []).append(v)
     lines = [
         (f"{text[0].upper()}{text[1:]}", names(v.name for v in some), len(some))
         for text, some in found.items()

@@ -30,32 +30,33 @@ DATA = np.arange(1024, dtype=np.uint32)
 
 
 def lsc_run(
-    text: str, where: Iterable[int], src1: Any = None, src2: Any = None, kind: str = "u4"
+    text: str, where: Iterable[int], src1: Any = None, on: Any = (), register: int = 0
 ) -> Any:
-    """What one message leaves in its destination, or a store in memory: 8 elements.
+    """What one message leaves in a register of its destination, or a store in memory: 8 dwords.
 
-    Memory holds the dwords 0, 1, 2, …; ``where`` are addresses, counted from their first byte.
+    Memory holds the dwords 0, 1, 2, …; ``where`` are addresses, counted from their first byte,
+    ``on`` the channels that P1 enables. Registers hold zeros before.
     """
     memory, registers, slm = Memory(), RegisterFile(256 * 64), Slm(4096)
     base = memory.place(DATA.copy())
     slm.write(0, DATA.view(np.uint8))
     message = lsc.parse(text)
     shared = message.sfid == "slm" or "flat" not in text
-    names = {"V12": 0, "V13": 16 * 64, "V10": 48 * 64, "V11": 64 * 64, "V0": 0, "base": base}
+    names: dict[str, Any] = {"V12": 0, "V13": 16 * 64, "V10": 48 * 64, "V0": 0, "base": base}
+    names["P1"] = list(on)
     if isinstance(message, lsc.Message):
         size = {16: "u2", 32: "u4", 64: "u8"}[message.address.bits]
         given = np.array([at + (0 if shared else base) for at in where], dtype=size)
         registers.write(0, given.view(np.uint8))
-    registers.write(names["V13"], np.zeros(64, dtype=np.uint8))
-    for at, values in (("V10", src1), ("V11", src2)):
-        if values is not None:
-            registers.write(names[at], np.asarray(values).astype(kind).view(np.uint8))
+    registers.write(names["V13"], np.zeros(4 * 64, dtype=np.uint8))
+    if src1 is not None:
+        registers.write(names["V10"], np.asarray(src1).astype("u4").view(np.uint8))
     surfaces: dict[int | str, SurfaceState] = {4: SurfaceState(base, 4096, base + 400)}
     execute(message, memory=memory, registers=registers, operands=names, surfaces=surfaces, slm=slm)
     if message.operation.kind != "store":
-        return registers.read(names["V13"], 32, "example").view(kind).tolist()
+        return registers.read(names["V13"] + 64 * register, 32, "example").view("u4").tolist()
     found = slm.read(0, 32) if message.sfid == "slm" else memory.read(base, 32)
-    return found.view(kind).tolist()
+    return found.view("u4").tolist()
 
 
 def atomic(op: str, old: Any, *given: Any) -> tuple[Any, Any]:

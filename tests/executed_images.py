@@ -92,7 +92,7 @@ def executed_block(parts: Sequence[PlacedMessage], row_bytes: int, bits: int) ->
     return in_values(np.concatenate(images), bits)
 
 
-def as_held(slots: np.ndarray, unit: int) -> np.ndarray:
+def as_type(slots: np.ndarray, unit: int) -> np.ndarray:
     """Slots dealt out in units of so many: one row for each of 16 work-items."""
     full = np.full(-(-len(slots) // (16 * unit)) * 16 * unit, -1)
     full[: len(slots)] = slots

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import pycute_xe as cx
 from pycute_xe import facts, numeric
 from pycute_xe.arch import occupancy, target
+from pycute_xe.atom import ThrMma
 from pycute_xe.cli import main
 from pycute_xe.errors import CuteError, DTypeError, InputError, ShapeError, TargetError
 from pycute_xe.signatures import typed
@@ -189,3 +190,21 @@ def test_a_target_that_the_facts_describe_in_part() -> None:
         occupancy(100, 8, part, 128)
     assert not cx.check(cx.make_mma_atom(OP), part)
     assert "no row says what DPAS multiplies on xyz" in str(cx.check(cx.make_mma_atom(OP), part))
+
+
+def test_values_that_readers_stumbled_over_are_refused_when_made() -> None:
+    mma = cx.workgroup_mma(OP)
+    make: Any = ThrMma
+    with pytest.raises(InputError, match="mma is a TiledCopy"):
+        make(cx.make_block_2d_copy("XE_LOAD_2D<16,8,16>", ("ld", 1), "bf16"), (0, 0, 0, 0))
+    with pytest.raises(InputError, match="3 is not a coordinate"):
+        make(mma, 3)
+    with pytest.raises(DTypeError, match=r"'A' is not a column. Way out: ask for one of dtype"):
+        cx.as_numeric("f16").column("A")
+
+
+def test_a_name_of_any_length_is_shown_in_a_line() -> None:
+    call: Any = scaled
+    with pytest.raises(InputError) as refusal:
+        call(1, 2, **{"x" * 500: 1})
+    assert len(str(refusal.value)) < 500

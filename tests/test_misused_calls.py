@@ -48,7 +48,7 @@ def test_a_tensor_read_past_the_end_of_its_data() -> None:
 
 def test_an_mma_atom_that_is_neither_older_nor_not() -> None:
     for legacy in (np.ones((2, 2)), 1, None):
-        refused(InputError, "legacy is a ", cx.MmaAtom, OP, legacy)
+        refused(InputError, "write legacy=True or legacy=False", cx.MmaAtom, OP, legacy)
 
 
 def test_a_type_of_a_tuple_that_nests_too_deep() -> None:
@@ -170,13 +170,13 @@ def test_parts_of_kernels_refuse_fields_of_a_wrong_type(gemm: cx.Kernel) -> None
         "kernel is a tuple": lambda: Counterexample("D", "", {}).inputs((1,)),
         "it is not a counterexample": lambda: Counterexample.from_json(kernel.total("k", 3, 1)),
         "path is a tuple": lambda: Counterexample.load((1,)),
-        "kernel is a ndarray": lambda: Counterexample("D", "", {}).inputs(np.arange(2)),
-        "operand is a ndarray": lambda: kernel.gmem_stride(np.arange(2), np.arange(2)),
+        "kernel is an ndarray": lambda: Counterexample("D", "", {}).inputs(np.arange(2)),
+        "operand is an ndarray": lambda: kernel.gmem_stride(np.arange(2), np.arange(2)),
         "values is an Index": lambda: at[0].at(at[1]),
         "body is an int": lambda: kernel.walk(3),
-        "name is a ndarray": lambda: program.operand(np.arange(2)),
-        "var is a ndarray": lambda: program.loop(np.arange(2)),
-        "old is a ndarray": lambda: program.replace(np.arange(2), None),
+        "name is an ndarray": lambda: program.operand(np.arange(2)),
+        "var is an ndarray": lambda: program.loop(np.arange(2)),
+        "old is an ndarray": lambda: program.replace(np.arange(2), None),
         "operands is an Operand": lambda: program.computes.check(gemm.operands[0]),
     }.items():
         refused(InputError, words, call)

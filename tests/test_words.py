@@ -1,6 +1,7 @@
 """The words of messages, docstrings, comments and pages: phrases that CONTRIBUTING.md rules out.
 
-What a page prints comes from messages and is scanned at its source.
+What a page prints comes from messages and is scanned at its source. Names in the package have the
+field's nouns and verbs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,18 @@ STRING_OR_COMMENT = re.compile(
 NOT_YET: tuple[str, ...] = ()
 ALLOWED = {  # quoted as what not to write
     "CONTRIBUTING.md": ("is no multiple", "there is not", "no such mode", "nobody", "none onto"),
+}
+
+# What says nothing of a value: `row`, `layout`, `match`, `owner`, `condition` do.
+NAMES_RULED_OUT = {"found", "held", "said", "says", "tell", "tells", "told", "who"}
+ANY_NAME_RULED_OUT = re.compile(
+    rf"(?:\b|_)(?:{'|'.join(NAMES_RULED_OUT)})(?:\b|_)"
+    rf"|(?:{'|'.join(map(str.title, NAMES_RULED_OUT))})(?:[A-Z]|\b)"
+)
+NAMES_KEPT = {  # public classes have them, or JSON
+    *("Held", "Checked.held", "RegisterPicture.held_by", "AtomDiff.held", "AtomDiff.said"),
+    *("CopyAtom.places_held", "LegacyCopyAtom.places_held", "Change.who"),
+    *("Counterexample.found", "Failure.found", "ElementPlace.said", "ElementPlace.found_by"),
 }
 
 
@@ -145,3 +158,68 @@ def test_python_texts_are_strings_and_comments() -> None:
     )
     texts = ['Doc. # it"s', "{} is no multiple of {}", '"# d', 'a b " c']
     assert sorted(python_texts(source)) == sorted(texts)
+
+
+def bound(node: ast.AST, owner: str = "") -> Iterator[str]:
+    """Yield each name that code binds, with its class if it is a field or a method."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield owner + name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield owner + name
+            case ast.arg(arg=name) | ast.alias(asname=str(name)):
+                yield name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield name
+            case _:
+                pass
+        inside = f"{child.name}." if isinstance(child, ast.ClassDef) else owner
+        yield from bound(child, "" if isinstance(child, ast.FunctionDef) else inside)
+
+
+def names_ruled_out(source: str) -> set[str]:
+    """Return the names whose first or last word, or the only one, says nothing of the value."""
+    if not ANY_NAME_RULED_OUT.search(STRING_OR_COMMENT.sub("", source)):  # as a rule
+        return set()
+    names = set(bound(ast.parse(source)))
+    words = {n: re.findall("[A-Z]?[a-z]+|[A-Z]+", n.rpartition(".")[2]) or [n] for n in names}
+    return {n for n, w in words.items() if {w[0].lower(), w[-1].lower()} & NAMES_RULED_OUT}
+
+
+def test_names_are_those_of_the_field() -> None:
+    bad = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "pycute_xe").rglob("*.py"))
+        for name in names_ruled_out(path.read_text(encoding="utf-8"))
+    }
+    kept = {hit for hit in bad if hit.partition(": ")[2] in NAMES_KEPT}
+    assert not bad - kept, "\n" + "\n".join(sorted(bad - kept))
+    assert {hit.partition(": ")[2] for hit in kept} == NAMES_KEPT, "take the others off NAMES_KEPT"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("found = 1", "found"),
+        ("def f(held_row): pass", "held_row"),
+        ("def tell_all(): pass", "tell_all"),
+        ("class FoundRows: pass", "FoundRows"),
+        ("class A:\n    who: int", "A.who"),
+        ("class A:\n    def f(self):\n        self._said = 1", "_said"),
+        ("[x for x, row_told in y]", "row_told"),
+        ("with a as told: pass", "told"),
+        ("import a as found", "found"),
+    ],
+)
+def test_a_name_that_says_nothing_is_seen(source: str, name: str) -> None:
+    assert names_ruled_out(source) == {name}
+
+
+@pytest.mark.parametrize(
+    "source", ["foundation = 1", "row = a.found", "f(said=1)", "row_found_at = 1", "whole = 2"]
+)
+def test_names_of_the_field_pass(source: str) -> None:
+    assert names_ruled_out(source) == set()

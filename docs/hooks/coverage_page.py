@@ -11,10 +11,10 @@ from mkdocs.structure.files import File, Files
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data"
 DOCUMENTS = {
     "esimd": ("ESIMD: 2D blocks, blocks and gathers", 45),
-    "lsc": ("vISA manual: LSC_UNTYPED", 90),
+    "lsc": ("vISA manual: LSC_UNTYPED", 92),
     "slm": ("ESIMD: shared local memory", 48),
     "dpas": ("DPAS patterns for Xe2", 23),
-    "xe2d": ("CUTLASS: 2D Copy Operations for Intel XE Architecture", 28),
+    "xe2d": ("CUTLASS: 2D Copy Operations for Intel XE Architecture", 29),
 }
 INTRO = """# The source documents, item by item
 

@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any, TypeVar
 
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, meant
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
 from pycute_xe.signatures import STUMBLES, blame, typed
@@ -230,12 +230,11 @@ def as_tiler(value: Any) -> Layout:
         return value
     if is_integer(adopted(value)):
         return Layout(value)
-    raise ShapeError(
-        "tiler",
-        {"value": repr(value)},
-        "a tiler must be a layout, an integer, None or a tuple of those",
-        "make_layout(shape, stride)",
-    )
+    wrong = "a tiler must be a layout, an integer, None or a tuple of those"
+    fix = f"write {meant(value)}" if meant(value) else "use Layout(shape, stride)"
+    if isinstance(value, str) and not meant(value):
+        fix = f'use Layout.from_str("{value[:60]}") to read text'
+    raise ShapeError("tiler", {"value": repr(value)}, wrong, fix)
 
 
 def _by_mode(a: Layout, tiler: tuple[Any, ...]) -> Layout:
@@ -326,10 +325,10 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
 
 
 def _onward(lhs: list[Mode], left: Any, step: Any, refusal: DivisibilityError) -> list[Mode]:
-    found = straight(lhs, left, step) if step > 0 else None
-    if found is None:
+    modes = straight(lhs, left, step) if step > 0 else None
+    if modes is None:
         raise refusal
-    return found
+    return modes
 
 
 def straight(lhs: list[Mode], extent: Any, step: Any) -> list[Mode] | None:

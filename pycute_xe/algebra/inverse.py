@@ -107,7 +107,7 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
             if type(s) is not int and d != reach:
                 gone.append((s, d))
             reach = d * s
-        end = adopted(product(cotarget))
+        end = adopted(product(cotarget) if is_tuple(cotarget) else cotarget)
         if not is_integer(end) or not at_most(1, end):
             raise ShapeError(
                 "complement",

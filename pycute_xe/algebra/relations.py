@@ -66,8 +66,8 @@ def is_surjective(layout: Layout) -> bool:
     >>> is_surjective(Layout((2, 4), (1, 1))), is_surjective(Layout((2, 4), (1, 3)))
     (True, False)
     """
-    found = all(_fills(modes) for modes in _by_mode(layout).values())
-    return _known("is_surjective", found, layout)
+    filled = all(_fills(modes) for modes in _by_mode(layout).values())
+    return _known("is_surjective", filled, layout)
 
 
 @naming
@@ -94,8 +94,8 @@ def is_contiguous(layout: Layout) -> bool:
     (True, False)
     """
     modes = merged(flat_modes(layout))
-    found = not modes or (len(modes) == 1 and bool(modes[0][1] == 1))
-    return _known("is_contiguous", found, layout)
+    contiguous = not modes or (len(modes) == 1 and bool(modes[0][1] == 1))
+    return _known("is_contiguous", contiguous, layout)
 
 
 def _known(operation: str, answer: bool, *layouts: Layout) -> bool:

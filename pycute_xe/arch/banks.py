@@ -77,10 +77,10 @@ class Banks:
                 words.add(first)
             else:
                 words.update(range(first, last + 1))
-        held: list[list[int]] = [[] for _ in range(self.count)]
+        words_of: list[list[int]] = [[] for _ in range(self.count)]
         for word in sorted(words):
-            held[word % self.count].append(word)
-        return BankUse(self, tuple(map(tuple, held)))
+            words_of[word % self.count].append(word)
+        return BankUse(self, tuple(map(tuple, words_of)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class BankUse:
     """
 
     banks: Banks
-    held: tuple[tuple[int, ...], ...]
+    by_bank: tuple[tuple[int, ...], ...]
 
     _repr_mimebundle_ = shown
 
@@ -104,7 +104,7 @@ class BankUse:
     @property
     def words(self) -> tuple[int, ...]:
         """How many words of each bank are wanted."""
-        return tuple(map(len, self.held))
+        return tuple(map(len, self.by_bank))
 
     @property
     def turns(self) -> int:

@@ -89,8 +89,8 @@ class Surface:
         Surface(base=64, width=64, height=3, pitch=64)
         """
         levels = ("error", "warning") if strict else ("error",)
-        found = rules("block2d", "surface", get_target(target).name)
-        judged = [rule for rule in found if rule.level in levels]
+        surface_rules = rules("block2d", "surface", get_target(target).name)
+        judged = [rule for rule in surface_rules if rule.level in levels]
         values = self.quantities
         for quantity in ("base", "width", "height", "pitch"):
             values[quantity] = nearest(judged, quantity, values)
@@ -146,7 +146,7 @@ class Block2D:
             raise ShapeError(
                 "Block2D",
                 {"op": self.op, "bits": self.bits},
-                "unknown operation or element size",
+                f"{self.op} with elements of {self.bits} bits, an unknown size, is not a message",
                 "use load, store or prefetch, and 8, 16, 32 or 64 bits",
             )
         if min(self.height, self.width, self.count) < 1:
@@ -269,8 +269,8 @@ class Block2D:
         >>> Block2D("store", 16, 16, 16).broken_rules("pvc")[0].condition
         'height is 16, must be at most 8'
         """
-        found = rules("block2d", "message", get_target(target).name, self.op)
-        return judge(found, self.quantities, PRODUCTS)
+        message_rules = rules("block2d", "message", get_target(target).name, self.op)
+        return judge(message_rules, self.quantities, PRODUCTS)
 
     def check(self, target: str | Target) -> tuple[Broken, ...]:
         """Return the warnings of a legal message; raise `LegalityError` for an illegal one.

@@ -160,10 +160,10 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
             base, at = source[first] // lanes * lanes, first // lanes * lanes
             ahead = slice(first, first + reach)
             window = np.where(left[ahead], source[ahead] - base, _NONE)
-            found = _most(window.tobytes(), first - at, width)
-            left[first : first + found.count * found.stride : found.stride] = False
-            from_ = found.source + int(base)
-            out.append(Move(width, found.count, first, found.stride, from_, found.region))
+            best = _most(window.tobytes(), first - at, width)
+            left[first : first + best.count * best.stride : best.stride] = False
+            from_ = best.source + int(base)
+            out.append(Move(width, best.count, first, best.stride, from_, best.region))
     return out
 
 
@@ -235,9 +235,9 @@ def _most(window: bytes, first: int, width: int) -> Move:
     best = Move(width, 1, first, 1, int(source[0]), Region(0, 1, 0))
     for count in (32, 16, 8, 4, 2):
         for stride in (1, 2, 4):
-            found = _of(source, (first, count, stride), width)
-            if found and found.count * best.instructions > best.count * found.instructions:
-                best = found
+            move = _of(source, (first, count, stride), width)
+            if move and move.count * best.instructions > best.count * move.instructions:
+                best = move
         if best.count >= count // 2 * best.instructions:
             break
     return best
@@ -252,10 +252,10 @@ def _of(source: Ints, to: tuple[int, int, int], width: int) -> Move | None:
     places = source[:span:stride]
     if (places == _NONE).any():
         return None
-    found = region(places - places[0])
-    if found is None or not in_reach(places, found, width):
+    walk = region(places - places[0])
+    if walk is None or not in_reach(places, walk, width):
         return None
-    move = Move(width, count, first, stride, int(places[0]), found)
+    move = Move(width, count, first, stride, int(places[0]), walk)
     # Dwords of 32 elements fill two registers, which the compiler brings together one by one.
     return move if count <= 16 or move.instructions == 1 else None
 

@@ -72,8 +72,8 @@ class Broken:
 
     def __str__(self) -> str:
         """One line, level first."""
-        said = f"{self.condition} [{self.source}]"
-        return f"{self.level} {self.rule}: {said}. Way out: {self.fix}"
+        text = f"{self.condition} [{self.source}]"
+        return f"{self.level} {self.rule}: {text}. Way out: {self.fix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,12 @@ def rules(file: str, table: str, target: str, op: str = "") -> tuple[Rule, ...]:
     >>> [rule.id for rule in rules("block2d", "surface", "pvc")][:2]
     ['base-64', 'width-4']
     """
-    found = rows_for(file, table, target)
-    return tuple(_rule(row) for row in found if not op or op in _items(row.get("ops", op)))
+    listed = rows_for(file, table, target)
+    return tuple(_rule(row) for row in listed if not op or op in _items(row.get("ops", op)))
 
 
 def judge(
-    found: Iterable[Rule],
+    among: Iterable[Rule],
     quantities: Mapping[str, int],
     products: Products = MappingProxyType({}),
     beside: Iterable[Rule] = (),
@@ -171,18 +171,18 @@ def judge(
     >>> [(b.condition, b.fix) for b in broken][1]
     ('pitch is 128, must be at least 130 (width)', 'make pitch 144')
     """
-    table = [rule for rule in found if _is_known(rule, quantities)]
+    table = [rule for rule in among if _is_known(rule, quantities)]
     broken = [rule for rule in table if rule.applies(quantities) and not rule.holds(quantities)]
     if not broken:
         return ()
     table += [rule for rule in beside if _is_known(rule, quantities)]
     given = dict(quantities)
     fixes = cache(lambda: _ways_out(broken, table, given, products))
-    said = [rule.broken(quantities).with_fix(lambda id=rule.id: fixes()[id]) for rule in broken]
-    return tuple(sorted(said, key=lambda b: b.level == "warning"))
+    breaches = [rule.broken(quantities).with_fix(lambda id=rule.id: fixes()[id]) for rule in broken]
+    return tuple(sorted(breaches, key=lambda b: b.level == "warning"))
 
 
-def nearest(found: Iterable[Rule], quantity: str, quantities: Mapping[str, int]) -> int:
+def nearest(among: Iterable[Rule], quantity: str, quantities: Mapping[str, int]) -> int:
     """Return the least value, not below the present one, that meets every rule on a quantity.
 
     Raises `LegalityError` when only a smaller value would.
@@ -190,7 +190,7 @@ def nearest(found: Iterable[Rule], quantity: str, quantities: Mapping[str, int])
     >>> nearest(rules("block2d", "surface", "pvc"), "base", {"base": 65})
     128
     """
-    mine = [rule for rule in found if rule.quantity == quantity and rule.applies(quantities)]
+    mine = [rule for rule in among if rule.quantity == quantity and rule.applies(quantities)]
     values = dict(quantities)
     for _ in range(8 * len(mine) + 1):
         broken = [rule for rule in mine if not rule.holds(values)]
@@ -222,9 +222,11 @@ def refuse(
     >>> print(refuse("load", {"base": 8}, [broken]))
     load(base=8): base is 8, must be a multiple of 64 [a book]
     """
-    found = tuple(broken)
-    condition = "; ".join(f"{b.condition} [{b.source}]" for b in found)
-    return LegalityError(operation, operands, condition, "; ".join(b.fix for b in found if b.fix))
+    breaches = tuple(broken)
+    condition = "; ".join(f"{b.condition} [{b.source}]" for b in breaches)
+    return LegalityError(
+        operation, operands, condition, "; ".join(b.fix for b in breaches if b.fix)
+    )
 
 
 def _rule(row: Row) -> Rule:
@@ -256,7 +258,7 @@ divided by."""
 
 
 def settled(
-    found: Iterable[Rule], quantities: Mapping[str, int], products: Products = MappingProxyType({})
+    among: Iterable[Rule], quantities: Mapping[str, int], products: Products = MappingProxyType({})
 ) -> dict[str, int] | None:
     """Return the quantities with those changed that must be for every rule to hold.
 
@@ -265,7 +267,7 @@ def settled(
     >>> settled(rules("block2d", "surface", "pvc"), {"width": 130, "pitch": 128})
     {'width': 132, 'pitch': 144}
     """
-    table = [rule for rule in found if _is_known(rule, quantities)]
+    table = [rule for rule in among if _is_known(rule, quantities)]
     table.sort(key=lambda rule: rule.quantity in products)  # what follows from others comes last
     values = dict(quantities)
     for _ in range(2 * len(table) + 1):
@@ -298,7 +300,7 @@ def follow(values: Mapping[str, int], products: Products) -> dict[str, int]:
     }
 
 
-def renamed(found: Iterable[Rule], names: Mapping[str, str]) -> tuple[Rule, ...]:
+def renamed(among: Iterable[Rule], names: Mapping[str, str]) -> tuple[Rule, ...]:
     """Return rules with other names for what they bound, and for what bounds it."""
     return tuple(
         replace(
@@ -306,7 +308,7 @@ def renamed(found: Iterable[Rule], names: Mapping[str, str]) -> tuple[Rule, ...]
             quantity=names.get(rule.quantity, rule.quantity),
             bounds=tuple(names.get(b, b) if isinstance(b, str) else b for b in rule.bounds),
         )
-        for rule in found
+        for rule in among
     )
 
 
@@ -361,16 +363,16 @@ def _ways_out(
 
     What refuses is changed so that no rule is broken that was not, what warns so that none is.
     """
-    held = [rule for rule in table if not rule.applies(quantities) or rule.holds(quantities)]
+    kept = [rule for rule in table if not rule.applies(quantities) or rule.holds(quantities)]
     out: dict[str, str] = {}
     for level in ("error", "warning"):
         mine = [rule for rule in broken if rule.level == level]
         if not mine:
             continue
         demands = [rule for rule in table if rule.level == "error"]
-        wanted = (table if level == "warning" else [*demands, *held], [*demands, *mine], demands)
+        wanted = (table if level == "warning" else [*demands, *kept], [*demands, *mine], demands)
         tried = (settled(rules_, quantities, products) for rules_ in wanted)
-        values = next((found for found in tried if found is not None), None)
+        values = next((solution for solution in tried if solution is not None), None)
         others = broken if level == "warning" else mine
         out |= _in_words(mine, others, quantities, values, products)
     return out

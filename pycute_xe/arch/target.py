@@ -9,7 +9,7 @@ from typing import cast
 from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.facts import rows, rows_for
-from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.signatures import checked_fields, typed, typed_fields
 from pycute_xe.typing import glance, shown
 
 __all__ = [
@@ -36,7 +36,7 @@ class SlmLimit:
     source: str
 
 
-@typed_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Target:
     """A machine: register size and modes, hardware threads, execution size, shared local memory.
@@ -159,15 +159,15 @@ class Target:
         >>> get_target("pvc").threads_per_engine(256)
         4
         """
-        found = dict(self.threads).get(grf_mode)
-        if found is None:
+        count = dict(self.threads).get(grf_mode)
+        if count is None:
             raise TargetError(
                 "threads_per_engine",
                 {"target": self, "grf_mode": grf_mode},
                 f"the target has no mode of {grf_mode} registers",
                 f"one of {', '.join(map(str, self.grf_modes))}",
             )
-        return found
+        return count
 
     @typed
     def threads_per_core(self, grf_mode: int) -> int:
@@ -240,11 +240,11 @@ def get_target(target: str | Target) -> Target:
             "a target must be a name or a Target",
             f"one of {known}",
         )
-    found = _named(target)
-    if found is None or messages_only(found):
+    machine = _named(target)
+    if machine is None or messages_only(machine):
         refuse_known_in_part("get_target", target.strip().lower())
         raise _unknown(target)
-    return found
+    return machine
 
 
 def message_target(target: str | Target) -> Target:
@@ -255,11 +255,11 @@ def message_target(target: str | Target) -> Target:
     >>> message_target("dg2").grf_bytes
     32
     """
-    found = (
+    machine = (
         target if isinstance(target, Target) else _named(target) if type(target) is str else None
     )
-    if found is not None and messages_only(found):
-        return found
+    if machine is not None and messages_only(machine):
+        return machine
     return get_target(target)
 
 
@@ -293,8 +293,8 @@ def _unknown(target: str) -> TargetError:
     from difflib import get_close_matches
 
     near = get_close_matches(target.lower(), (*_described(), *_aliases()), 3)
-    told = f"did you mean {', '.join(near)}? " if near else ""
-    fix = f"{told}one of {', '.join(targets())}"
+    hint = f"did you mean {', '.join(near)}? " if near else ""
+    fix = f"{hint}one of {', '.join(targets())}"
     return TargetError("get_target", {"target": target}, "unknown target", fix)
 
 
@@ -340,13 +340,13 @@ def _messages_only() -> frozenset[str]:
 @cache
 def _aliases() -> dict[str, str]:
     """What else targets are called, in lower case, with the names of their rows."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for row in rows("arch", "alias"):
         for name in cast("tuple[str, ...]", row["names"]):
-            if found.setdefault(name, str(row["target"])) != row["target"] or name in _described():
+            if names.setdefault(name, str(row["target"])) != row["target"] or name in _described():
                 condition = f"{name} names two targets"
                 raise CuteError("get_target", {"alias": name}, condition, "correct the facts")
-    return found
+    return names
 
 
 @cache
@@ -393,8 +393,8 @@ def _target(row: object) -> Target:
     name = cast("str", facts["name"])
     threads = tuple(
         cast("tuple[int, int]", pair)
-        for found in rows_for("arch", "threads", name)
-        for pair in cast("tuple[object, ...]", found["modes"])
+        for entry in rows_for("arch", "threads", name)
+        for pair in cast("tuple[object, ...]", entry["modes"])
     )
     slm = tuple(
         SlmLimit(cast("int", r["bytes"]), cast("Level", r["level"]), cast("str", r["source"]))

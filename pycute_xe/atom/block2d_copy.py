@@ -109,15 +109,15 @@ def memory_type(
     as_numeric('bf16')
     """
     dtype = getattr(getattr(gmem, "data", None), "dtype", None)
-    held = None if dtype is None else as_numeric(getattr(dtype, "name", str(dtype)))
+    stored = None if dtype is None else as_numeric(getattr(dtype, "name", str(dtype)))
     if value_type is None:
-        return held or as_numeric(operand_type)
+        return stored or as_numeric(operand_type)
     asked = as_numeric(value_type)
-    if held is not None and held.bits != asked.bits:
+    if stored is not None and stored.bits != asked.bits:
         raise DTypeError(
             "make_block_2d_copy",
-            {"tensor": held, "value_type": asked},
-            f"the tensor holds {held}, {held.bits} bits each, not {asked}",
+            {"tensor": stored, "value_type": asked},
+            f"the tensor holds {stored}, {stored.bits} bits each, not {asked}",
             f"leave value_type out, or convert the data to {asked} first",
         )
     return asked
@@ -147,8 +147,8 @@ def make_block_2d_copy(
     """
     strides, shape = memory(gmem_stride)
     x, y = memory_modes(strides)
-    held = memory_type(gmem_stride, value_type, value_type)
-    atom = make_copy_atom(as_operation(op, held), held)
+    stored = memory_type(gmem_stride, value_type, value_type)
+    atom = make_copy_atom(as_operation(op, stored), stored)
     block = [1] * len(strides)
     block[x], block[y] = atom.width, atom.height
     counts = (1,) * len(strides) if atom_shape is None else atom_shape
@@ -182,19 +182,19 @@ def _operand_copy(
     store, register_type = operand == "D", mma.atom.operand_type(operand)
     part = "C" if operand == "D" else operand
     strides, _ = memory(gmem)
-    held = memory_type(gmem, value_type, register_type)
+    stored = memory_type(gmem, value_type, register_type)
     x, y = memory_modes(strides)
     if op is None:
         walk = subgroup_fragment(mma, part)
-        op = select_block_2d(walk, held, register_type, x, y, store)
-    op = as_operation(op, held)
-    atom = make_copy_atom(op, held)
+        op = select_block_2d(walk, stored, register_type, x, y, store)
+    op = as_operation(op, stored)
+    atom = make_copy_atom(op, stored)
     extents = (*mma.operand_tile(part), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
     block[x], block[y] = atom.width, atom.height
     counts = _block_counts(op, extents, block)
     sv = _visited_blocks(mma, part, tuple(block[:2]), counts[:2])
-    return make_block_2d_copy(op, gmem, held, counts, sv)
+    return make_block_2d_copy(op, gmem, stored, counts, sv)
 
 
 def _block_counts(op: Block2DOp, extents: tuple[int, ...], block: list[int]) -> tuple[int, ...]:

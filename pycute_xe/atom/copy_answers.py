@@ -263,8 +263,8 @@ class CopyAnswers(ABC):
     def _owner_table(self) -> Mapping[Place, tuple[int, int]]:
         # The first owner stays where work-items repeat values.
         table: dict[Place, tuple[int, int]] = {}
-        for work_item, held in enumerate(self._owned):
-            for value, place in enumerate(held):
+        for work_item, places in enumerate(self._owned):
+            for value, place in enumerate(places):
                 table.setdefault(place, (work_item, value))
         return table
 
@@ -322,8 +322,8 @@ class CopyAnswers(ABC):
             return False
         for work_item, owned in enumerate(self._owned):
             firsts = range(work_item * whole, len(slots), SUBGROUP * whole)
-            held = tuple(chain.from_iterable(slots[i : i + whole] for i in firsts))
-            if held[: len(owned)] != owned:
+            slots_in_order = tuple(chain.from_iterable(slots[i : i + whole] for i in firsts))
+            if slots_in_order[: len(owned)] != owned:
                 return False
         return True
 
@@ -342,10 +342,10 @@ def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Plac
     if sum(map(len, owned)) != len(whose):
         return None
     units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
-    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
+    return next((unit for unit in units if _owned_by(picture, unit, whose)), None)
 
 
-def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
+def _owned_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
     """Whether registers hold these elements and no others, each with its work-item."""
     owners = picture.owners(unit_bits)
     return len(owners) == len(whose) and all(

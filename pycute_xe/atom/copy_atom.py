@@ -383,7 +383,7 @@ class CopyAtom(BlockAnswers):
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
         offsets = table(self.layout_ref_tv).reshape(-1, SUBGROUP).T
         rows, cols = (offsets // self.width).tolist(), (offsets % self.width).tolist()
-        return tuple(tuple(zip(*held, strict=True)) for held in zip(rows, cols, strict=True))
+        return tuple(tuple(zip(*lane, strict=True)) for lane in zip(rows, cols, strict=True))
 
     @cached_property
     def _picture(self) -> RegisterPicture:
@@ -483,7 +483,7 @@ def make_copy_atom(
     if isinstance(op, LinearOp):
         return make_linear_copy_atom(op, value_type)
     if isinstance(op, str):
-        return as_copy(named(op, value_type))
+        return as_copy(named(op, value_type), "make_copy_atom")
     if isinstance(op, CopyAnswers):
         kind: Any = None if value_type is None else as_numeric(value_type)
         return op if kind is None else replace(cast("Any", op), value_type=kind)
@@ -504,7 +504,7 @@ GivenBlock: TypeAlias = Block2DOp | CopyAnswers | str
 GivenAtom: TypeAlias = GivenBlock | LinearOp
 
 
-def as_copy(given: GivenAtom) -> CopyAnswers:
+def as_copy(given: GivenAtom, operation: str = "make_tiled_copy") -> CopyAnswers:
     """Return the copy atom of an atom, an operation or a name, as `get_atom` takes the name.
 
     Raises `CuteError` for anything else.
@@ -512,17 +512,17 @@ def as_copy(given: GivenAtom) -> CopyAnswers:
     >>> as_copy(XE_LOAD_2D(16, 8, 16)) == as_copy("XE_LOAD_2D<16,8,16>")
     True
     """
-    found: object = named(given)
-    if isinstance(found, Block2DOp):
-        return CopyAtom(found, as_numeric(f"u{found.bits}"))
-    if isinstance(found, LinearOp):
-        return make_linear_copy_atom(found)
-    if isinstance(found, CopyAnswers):
-        return found
+    made: object = named(given)
+    if isinstance(made, Block2DOp):
+        return CopyAtom(made, as_numeric(f"u{made.bits}"))
+    if isinstance(made, LinearOp):
+        return make_linear_copy_atom(made)
+    if isinstance(made, CopyAnswers):
+        return made
     raise CuteError(
-        "make_tiled_copy",
-        {"atom": found},
-        f"{type(found).__name__} is not a copy atom",
+        operation,
+        {"atom": made},
+        f"{type(made).__name__} is not a copy atom",
         "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
     )
 
@@ -539,10 +539,10 @@ def as_operation(given: GivenBlock, carried: Numeric | None = None) -> Block2DOp
     >>> as_operation("XE_2D_Packed_U8x8x32_LD_N", as_numeric("bf16"))
     XE_LOAD_2D(16, 8, 16)
     """
-    found: object = named(given)
-    if isinstance(found, Block2DOp):
-        return found
-    atom = as_copy(cast("Any", found))
+    operation: object = named(given)
+    if isinstance(operation, Block2DOp):
+        return operation
+    atom = as_copy(cast("Any", operation))
     op = atom.template
     if carried is None or carried.bits <= atom.value_type.bits:
         return op

@@ -38,8 +38,8 @@ def lower(op: LinearOp, target: str | Target) -> tuple[PlacedLinear, ...]:
     lsc_load.ugm (M1,1) V:d64x16t flat[V1]:a64 at element 0
     """
     known = get_target(target)
-    found = tuple(_blocks(op) if op.is_block else _lanes(op))
-    broken = {b.rule: b for part in found for b in errors(part.message.check(known))}
+    parts = tuple(_blocks(op) if op.is_block else _lanes(op))
+    broken = {b.rule: b for part in parts for b in errors(part.message.check(known))}
     if broken:
         less = f"u{op.registers.bits // 2}"
         raise LegalityError(
@@ -48,7 +48,7 @@ def lower(op: LinearOp, target: str | Target) -> tuple[PlacedLinear, ...]:
             "; ".join(f"{b.rule}: {b.condition} [{b.source}]" for b in broken.values()),
             f"move less at once, such as {op.kind}<{less}>",
         )
-    return found
+    return parts
 
 
 def _blocks(op: LinearOp) -> Iterator[PlacedLinear]:
@@ -116,11 +116,11 @@ def picture(op: LinearOp, bits: int) -> RegisterPicture:
 
 def _slots(data: DataType, part: int) -> Iterator[Place | None]:
     """The values of each dword of each work-item: all first dwords, then all second ones."""
-    held, room = data.memory_bits // part, data.register_bits // part
+    stored, room = data.memory_bits // part, data.register_bits // part
     for element in range(data.vector):
         for lane in range(SUBGROUP):
-            yield from ((lane, element * held + i) for i in range(held))
-            yield from [None] * (room - held)
+            yield from ((lane, element * stored + i) for i in range(stored))
+            yield from [None] * (room - stored)
 
 
 # ------------------------------------------------------------ linear copy
@@ -246,7 +246,7 @@ class LinearCopyAtom(CopyAnswers):
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
         threads = size(self.layout_ref_tv[0])
         offsets = table(self.layout_ref_tv).reshape(-1, threads).T
-        return tuple(tuple((0, int(offset)) for offset in held) for held in offsets)
+        return tuple(tuple((0, int(offset)) for offset in lane) for lane in offsets)
 
     @cached_property
     def _picture(self) -> RegisterPicture:

@@ -155,11 +155,11 @@ def parse_linear_op(text: str) -> LinearOp:
     >>> parse_linear_op("XE_1D_STSM<uint128_t, uint32_t>")
     XE_1D_STSM('u128', 'u32')
     """
-    found = _SPELLED.fullmatch(as_name(text).strip())
-    kind = found[1] if found else text.strip().partition("<")[0]
+    match = _SPELLED.fullmatch(as_name(text).strip())
+    kind = match[1] if match else text.strip().partition("<")[0]
     if kind not in _FACTS:
         raise _unknown("get_atom", text)
-    words = found[2].split(",") if found else []
+    words = match[2].split(",") if match else []
     if not 1 <= len(words) <= 2:
         way_out = f"write {kind}<S> or {kind}<S,D>, such as {kind}<f32>"
         raise CuteError(
@@ -195,8 +195,8 @@ def _broken(kind: str, S: Numeric, D: Numeric) -> list[str]:
         "d_bytes": d,
         "vector": max(s, d) // min(s, d),
     }
-    found = judge(rules("linear", "condition", "", kind), quantities)
-    broken = [f"{b.rule}: {b.condition} [{b.source}]" for b in found]
+    breaches = judge(rules("linear", "condition", "", kind), quantities)
+    broken = [f"{b.rule}: {b.condition} [{b.source}]" for b in breaches]
     for operand, allowed, row in _named_types(kind):
         numeric = S if operand == "S" else D
         if numeric.name not in allowed:

@@ -72,9 +72,9 @@ class MmaAtom:
     def __post_init__(self) -> None:
         """Refuse anything but a DPAS, such as a copy atom."""
         if type(self.op) is not Dpas:
-            told = f"{type(self.op).__name__} is not an MMA operation"
+            condition = f"{type(self.op).__name__} is not an MMA operation"
             fix = "use XE_DPAS_TT(8, 'f32', 'bf16') or its atom"
-            raise CuteError("make_mma_atom", {"op": self.op}, told, fix)
+            raise CuteError("make_mma_atom", {"op": self.op}, condition, fix)
         if type(self.legacy) is not bool:
             kind = type(self.legacy).__name__
             raise InputError("MmaAtom", {"legacy": kind}, f"legacy is a {kind}", "give a bool")
@@ -209,8 +209,8 @@ class MmaAtom:
         layout = {"A": self.tv_layout_A, "B": self.tv_layout_B}.get(operand, self.tv_layout_C)
         offsets = table(layout).reshape(-1, SUBGROUP).T
         if operand == "B":
-            return tuple(tuple(divmod(int(o), cols) for o in held) for held in offsets)
-        return tuple(tuple((int(o) % rows_, int(o) // rows_) for o in held) for held in offsets)
+            return tuple(tuple(divmod(int(o), cols) for o in lane) for lane in offsets)
+        return tuple(tuple((int(o) % rows_, int(o) // rows_) for o in lane) for lane in offsets)
 
     def owner_of(self, operand: Operand, row: int, col: int) -> tuple[int, int]:
         """Return (work-item, value) that an element of an operand is said to belong to.
@@ -221,9 +221,9 @@ class MmaAtom:
         >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).owner_of("B", 1, 0)
         (1, 0)
         """
-        for work_item, held in enumerate(self.ownership(operand)):
-            if (row, col) in held:
-                return work_item, held.index((row, col))
+        for work_item, places in enumerate(self.ownership(operand)):
+            if (row, col) in places:
+                return work_item, places.index((row, col))
         raise CoordError(
             "owner_of",
             {"atom": self.name, "operand": operand, "row": row, "col": col},
@@ -305,5 +305,5 @@ def make_mma_atom(op: Dpas | MmaAtom | str) -> MmaAtom:
     >>> make_mma_atom("XE_8x16x16_F32BF16BF16F32_TT").legacy
     True
     """
-    found = named(op)
-    return found if isinstance(found, MmaAtom) else MmaAtom(found)
+    operation = named(op)
+    return operation if isinstance(operation, MmaAtom) else MmaAtom(operation)

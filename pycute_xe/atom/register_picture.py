@@ -127,13 +127,13 @@ class RegisterPicture:
         >>> make_copy_atom(XE_LOAD_2D(16, 8, 16), "u4").registers().byte(0, 1)
         ((0, 2), (0, 3))
         """
-        held = self.register(register)
+        slots = self.register(register)
         if not is_index(byte, grf_bytes()):
             raise CoordError(
                 "byte", {"byte": byte}, f"a register has {grf_bytes()} bytes", "count from 0"
             )
         first = byte * 8 // self.bits
-        return held[first : first + max(1, 8 // self.bits)]
+        return slots[first : first + max(1, 8 // self.bits)]
 
     @cached_property
     def _slot_of(self) -> dict[Place, int]:
@@ -226,7 +226,7 @@ class RegisterPicture:
             yield f"r{index}: {' '.join(cells)}"
 
 
-def picture_of(held: RegisterMap, shape: Place, nbytes: int = 0) -> RegisterPicture:
+def picture_of(registers: RegisterMap, shape: Place, nbytes: int = 0) -> RegisterPicture:
     """Return the picture of a register map whose coordinates are ``x + width * y`` of a block.
 
     ``nbytes`` is the size of the registers, padding included (0: what the map counts).
@@ -236,10 +236,10 @@ def picture_of(held: RegisterMap, shape: Place, nbytes: int = 0) -> RegisterPict
     r0: 0,0 0,1 · · · · · · · · · · · · · ·
     r1: 1,0 1,1 · · · · · · · · · · · · · ·
     """
-    return RegisterPicture(held.bits, slots_in(places_in(held, shape, nbytes)))
+    return RegisterPicture(registers.bits, slots_in(places_in(registers, shape, nbytes)))
 
 
-def places_in(held: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.int64]:
+def places_in(registers: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.int64]:
     """Return the (row, column) of each slot, in two columns; (-1, -1) for padding.
 
     The arguments are those of `picture_of`, of which this is the table: `slots_in` reads it.
@@ -251,9 +251,11 @@ def places_in(held: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.in
     import numpy as np
 
     rows, cols = shape
-    out = np.full((nbytes * 8 // held.bits or held.elements, 2), -1)
+    out = np.full((nbytes * 8 // registers.bits or registers.elements, 2), -1)
     offsets = np.arange(rows * cols)
-    out[table(held.position)[: rows * cols]] = np.stack((offsets // cols, offsets % cols), axis=1)
+    out[table(registers.position)[: rows * cols]] = np.stack(
+        (offsets // cols, offsets % cols), axis=1
+    )
     return out
 
 

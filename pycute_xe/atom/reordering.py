@@ -45,16 +45,16 @@ def reorder(src_tv: Layout | SubgroupTensor, dst_tv: Layout | SubgroupTensor) ->
     src_tv, dst_tv = _tv(src_tv), _tv(dst_tv)
     src, dst = _as_offsets(src_tv, dst_tv)
     try:
-        found = coalesce(composition(left_inverse(dst), src))
+        layout = coalesce(composition(left_inverse(dst), src))
     except CuteError as error:
         raise _unlike(src_tv, dst_tv) from error
-    if size(src) != size(dst) or not (table(composition(dst, found)) == table(src)).all():
+    if size(src) != size(dst) or not (table(composition(dst, layout)) == table(src)).all():
         raise _unlike(src_tv, dst_tv)
-    return found
+    return layout
 
 
-def _tv(held: Layout | SubgroupTensor) -> Layout:
-    return held.tv_layout if isinstance(held, SubgroupTensor) else held
+def _tv(fragment: Layout | SubgroupTensor) -> Layout:
+    return fragment.tv_layout if isinstance(fragment, SubgroupTensor) else fragment
 
 
 @typed

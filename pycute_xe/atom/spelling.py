@@ -30,7 +30,7 @@ def nearest_spelling(text: str, known: Iterable[str], count: int = 3) -> tuple[s
     ('XE_2D_U16x32x16_LD_V',)
     """
     names = {_plain(name): name for name in known}
-    return tuple(names[found] for found in get_close_matches(_plain(text), names, count, 0.5))
+    return tuple(names[plain] for plain in get_close_matches(_plain(text), names, count, 0.5))
 
 
 def _plain(text: str) -> str:

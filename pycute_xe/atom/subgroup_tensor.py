@@ -78,7 +78,7 @@ def retile_layout(
     return make_layout(values, *others)
 
 
-def fragment_layout(held: Layout) -> Layout:
+def fragment_layout(fragment: Layout) -> Layout:
     """Return a compact layout of a fragment's shape: the values of one instruction first.
 
     Law: the first mode counts colexicographically; the others follow in the order of their strides,
@@ -88,9 +88,9 @@ def fragment_layout(held: Layout) -> Layout:
     >>> print(fragment_layout(Layout(((2, 4), 3, 5), ((32, 1), 500, 100))))
     ((2,4),3,5):((1,2),40,8)
     """
-    if len(held) < 2 or any(type(d) is not int for d in leaves(held.stride)):
-        return Layout(held.shape)
-    first, others = held[0], make_layout_like(make_layout(*list(held)[1:]))
+    if len(fragment) < 2 or any(type(d) is not int for d in leaves(fragment.stride)):
+        return Layout(fragment.shape)
+    first, others = fragment[0], make_layout_like(make_layout(*list(fragment)[1:]))
     kept = Layout(filter_zeros(first).shape)  # whose extents of 1 have stride 0
     once = Layout(first.shape, kept.stride)
     return make_layout(once, *(scaled(m, size(kept)) for m in others))
@@ -132,8 +132,8 @@ def owners_in(
         )
     offset = sum(p * step for p, step in zip(place, Layout(tile).stride, strict=True))
     values, threads = np.divmod(np.flatnonzero(table(tv).reshape(-1) == offset), size(tv[0]))
-    found = sorted(zip(threads.tolist(), values.tolist(), strict=True))
-    return tuple(Owner(t // _SUBGROUP, t % _SUBGROUP, v) for t, v in found)
+    owners = sorted(zip(threads.tolist(), values.tolist(), strict=True))
+    return tuple(Owner(t // _SUBGROUP, t % _SUBGROUP, v) for t, v in owners)
 
 
 # ------------------------------------------------------------ subgroup tensor
@@ -154,12 +154,12 @@ class SubgroupTensor:
 
     def __post_init__(self) -> None:
         """Check that the values are those of the registers."""
-        held = size(self.tensor.beneath)
-        if len(self.tv_layout) != 2 or size(self.tv_layout[1]) != held:
+        count = size(self.tensor.beneath)
+        if len(self.tv_layout) != 2 or size(self.tv_layout[1]) != count:
             raise ShapeError(
                 "make_subgroup_tensor",
                 {"tensor": self.tensor, "tv_layout": self.tv_layout},
-                f"{self.tv_layout} does not map (work-item, value) of {held} values",
+                f"{self.tv_layout} does not map (work-item, value) of {count} values",
                 "give a layout of two modes, the second of as many values as the tensor",
             )
 

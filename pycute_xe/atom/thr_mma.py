@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor, fragment_layout, in_order
-from pycute_xe.errors import ShapeError, quoted
+from pycute_xe.errors import InputError, ShapeError, quoted, with_article
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
-from pycute_xe.typing import shown
+from pycute_xe.typing import is_integer, is_tuple, shown
 
 if TYPE_CHECKING:
     from pycute_xe.atom.tilings import TiledMma
@@ -61,6 +61,19 @@ class ThrMma:
     thr_vmnk: tuple[int, ...]
 
     _repr_mimebundle_ = shown
+
+    def __post_init__(self) -> None:
+        """Refuse parts of what is not a tiled MMA."""
+        from pycute_xe.atom.tilings import TiledMma
+
+        if not isinstance(self.mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = with_article(type(self.mma).__name__)
+            fix = "give a TiledMma, or call its get_slice(thr)"
+            raise InputError("ThrMma", {"mma": self.mma}, f"mma is {kind}", fix)
+        coordinate = self.thr_vmnk
+        if not is_tuple(coordinate) or len(coordinate) != 4 or not all(map(is_integer, coordinate)):
+            condition = f"{quoted(coordinate)} is not a coordinate (V, M, N, K)"
+            raise InputError("ThrMma", {"thr_vmnk": coordinate}, condition, "write (0, 0, 0, 0)")
 
     def __repr__(self) -> str:
         """The call that builds it."""
@@ -172,5 +185,5 @@ class ThrMma:
         registers = getattr(self, f"partition_fragment_{operand}")(tensor)
         places = make_identity_layout(product_each(tensor.shape))
         (lanes, _), (values, rest) = self.mma.thrfrg(operand, places)
-        held = make_layout(values, *rest)
-        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, held)))
+        spread = make_layout(values, *rest)
+        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, spread)))

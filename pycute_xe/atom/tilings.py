@@ -28,7 +28,7 @@ from pycute_xe.atom.subgroup_tensor import (
 from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma, demand_extents
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
-from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
+from pycute_xe.layout import Layout, make_identity_layout, make_layout, rank, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
@@ -68,6 +68,10 @@ class TiledCopy:
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
         object.__setattr__(self, "atom", as_copy(self.atom))
+        if rank(self.layout_tv_tiled) != 2:
+            given = {"layout_tv": self.layout_tv_tiled}
+            fix = "give a layout (work-item, value)"
+            raise RankError("make_tiled_copy", given, "the layout does not have two modes", fix)
         threads, values = (size(mode) for mode in self.layout_tv_tiled)
         lanes = size(self.atom.thr_id)
         if threads % lanes or values % self.atom.values:
@@ -217,9 +221,9 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
         """
         atom = self.atom.to_cpp()
         if isinstance(self.atom, CopyAtom):
-            held, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
-            traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, held, strides)
-            atom = f"Copy_Atom<{traits},{held}>"
+            kind, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
+            traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, kind, strides)
+            atom = f"Copy_Atom<{traits},{kind}>"
         parts = (atom, self.layout_tv_tiled.to_cpp())
         return f"TiledCopy<{','.join((*parts, tiler_cpp(self.tiler_mn)))}>"
 
@@ -239,10 +243,10 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
 def _way_out(atom: CopyAnswers) -> str:
     """The call that makes a copy for kernels which moves as much, or any."""
     try:
-        op, held = atom.template, atom.value_type.name
+        op, kind = atom.template, atom.value_type.name
     except CuteError:
-        op, held = Block2DOp("XE_LOAD_2D", 16, 8, 16, 16), "u16"
-    return f'use make_block_2d_copy({op!r}, ("ld", 1), "{held}")'
+        op, kind = Block2DOp("XE_LOAD_2D", 16, 8, 16, 16), "u16"
+    return f'use make_block_2d_copy({op!r}, ("ld", 1), "{kind}")'
 
 
 # ------------------------------------------------------------ thr copy
@@ -318,10 +322,10 @@ class ThrCopy:
     def _of_subgroup(self, tensor: Tensor, side: str) -> SubgroupTensor:
         places = make_identity_layout(product_each(tensor.shape))
         threads, values, rest = getattr(self.copy, f"tidfrg_{side}")(places)
-        held = make_layout(values, *rest)
+        spread = make_layout(values, *rest)
         lanes = composition(threads, Layout(size(self.copy.atom.thr_id)))
-        registers = make_tensor(None, Layout(held.shape))
-        return SubgroupTensor(registers, make_layout(lanes, held))
+        registers = make_tensor(None, Layout(spread.shape))
+        return SubgroupTensor(registers, make_layout(lanes, spread))
 
 
 # ------------------------------------------------------------ tiled mma
@@ -357,7 +361,7 @@ class TiledMma:
             raise RankError(
                 "make_tiled_mma",
                 {"atom_layout": self.atom_layout_mnk, "permutation": self.permutation_mnk},
-                "both need the three modes M, N, K",
+                "the layout of atoms and the permutation must have the three modes M, N, K",
                 "write an unused mode as 1",
             )
         demand_extents(self.permutation_mnk)

@@ -14,7 +14,7 @@ from pycute_xe.arch.target import spills
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import SUBGROUP
-from pycute_xe.checking.report import Found, Resource
+from pycute_xe.checking.report import Findings, Resource
 from pycute_xe.comparing.feeding import FIELDS, quantities_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, nearest_names
@@ -46,35 +46,35 @@ __all__ = [
 _ALIGNED = frozenset(FIELDS.values())
 
 
-def judge_dpas(op: Dpas, subject: str, found: Found) -> None:
+def judge_dpas(op: Dpas, subject: str, findings: Findings) -> None:
     """Judge the types of a DPAS and its sizes."""
-    broken = op.broken_rules(found.target)
-    found.refuse(subject, broken)
+    broken = op.broken_rules(findings.target)
+    findings.refuse(subject, broken)
     if not broken:
         condition = f"DPAS has {op.D} = {op.A} × {op.B} + {op.C}"
-        found.hold(subject, "types", condition, "vISA manual, DPAS.md")
-        table = rules("dpas", "rule", found.target.name)
+        findings.hold(subject, "types", condition, "vISA manual, DPAS.md")
+        table = rules("dpas", "rule", findings.target.name)
         sizes = [rule for rule in table if rule.quantity not in _ALIGNED]
-        found.judge(subject, sizes, quantities_of(op))
+        findings.judge(subject, sizes, quantities_of(op))
 
 
-def judge_dpas_message(message: DpasMessage, subject: str, found: Found) -> None:
+def judge_dpas_message(message: DpasMessage, subject: str, findings: Findings) -> None:
     """Judge a DPAS with its operands, as text says it."""
-    found.refuse(subject, message.check(found.target))
-    found.judge(subject, rules("dpas", "rule", found.target.name), message.quantities)
+    findings.refuse(subject, message.check(findings.target))
+    findings.judge(subject, rules("dpas", "rule", findings.target.name), message.quantities)
 
 
-def judge_mma_atom(atom: MmaAtom, found: Found, level: Level = "error") -> None:
+def judge_mma_atom(atom: MmaAtom, findings: Findings, level: Level = "error") -> None:
     """Judge an MMA atom: its instruction, and whether its layouts say where operands lie.
 
     A kernel has its values in the registers that the instruction reads, whatever the older layouts
     say of them: it asks with level "warning".
     """
     subject = str(atom)
-    judge_dpas(atom.op, subject, found)
+    judge_dpas(atom.op, subject, findings)
     source = "vISA manual, DPAS.md: A is row-major without gaps, B is packed in dwords"
-    if atom.faithful or found.allow_unfaithful:
-        found.hold(subject, "faithful", "its layouts say where the operands lie", source)
+    if atom.faithful or findings.allow_unfaithful:
+        findings.hold(subject, "faithful", "its layouts say where the operands lie", source)
         return
     broken = Broken(
         "faithful",
@@ -83,22 +83,22 @@ def judge_mma_atom(atom: MmaAtom, found: Found, level: Level = "error") -> None:
         source,
         "use XE_DPAS_TT and an even M, or allow_unfaithful=True",
     )
-    found.refuse(subject, (broken,))
+    findings.refuse(subject, (broken,))
 
 
-def judge_tiled_mma(mma: TiledMma, found: Found, level: Level = "error") -> None:
+def judge_tiled_mma(mma: TiledMma, findings: Findings, level: Level = "error") -> None:
     """Judge the atom, and where in registers each of its repetitions finds the operands."""
-    judge_mma_atom(mma.atom, found, level)
-    if mma.atom.op.broken_rules(found.target):
+    judge_mma_atom(mma.atom, findings, level)
+    if mma.atom.op.broken_rules(findings.target):
         return
-    table = rules("dpas", "rule", found.target.name)
+    table = rules("dpas", "rule", findings.target.name)
     for operand, field in FIELDS.items():
         part = "C" if operand == "D" else operand
         nbytes = _operand_bytes(mma.atom, cast("Operand", operand))
         aligned = [rule for rule in table if rule.quantity == field]
         for number in range(min(prod(mma.repetitions(part)), 2)):
             place = quantities_of(mma.atom.op) | {field: number * nbytes}
-            found.judge(
+            findings.judge(
                 f"{operand} of {mma.atom}", aligned, place, "use an M that fills whole registers"
             )
 
@@ -114,28 +114,28 @@ def _operand_bytes(atom: MmaAtom, operand: Operand) -> int:
 # Registers and hardware threads, of a kernel and of a tiled MMA alike.
 
 
-def judge_registers(fragments: Mapping[str, int], found: Found, payloads: int = 0) -> None:
+def judge_registers(fragments: Mapping[str, int], findings: Findings, payloads: int = 0) -> None:
     """Judge the registers of fragments that live at once, beside so many address payloads."""
-    total, target = sum(fragments.values()), found.target
+    total, target = sum(fragments.values()), findings.target
     detail = " + ".join(f"{name} {count}" for name, count in fragments.items())
     mode, broken = target.grf_mode_of(total, payloads)
     counted = spills(total)
     if counted is not None:
         detail += f"; of {counted[1]} such kernels that were compiled, {counted[0]} spilled"
-    _take(Resource("registers", total, mode, detail), broken, found)
+    _take(Resource("registers", total, mode, detail), broken, findings)
 
 
-def judge_threads(subgroups: int, found: Found) -> None:
+def judge_threads(subgroups: int, findings: Findings) -> None:
     """Judge that an Xe core has a thread for each subgroup, of the registers counted before."""
-    registers = found.resources[-1]
-    mode, target = registers.available, found.target
+    registers = findings.resources[-1]
+    mode, target = registers.available, findings.target
     if registers.used > mode:
         return
     try:
         available = target.threads_per_core(mode)
     except TargetError as unknown:
         broken = Broken("threads", "warning", unknown.condition, target.source, unknown.fix)
-        found.refuse("hardware threads", (broken,))
+        findings.refuse("hardware threads", (broken,))
         return
     detail = f"one for each subgroup; an Xe core keeps {available} of {mode} registers"
     condition = (
@@ -145,26 +145,26 @@ def judge_threads(subgroups: int, found: Found) -> None:
     fix = "use fewer subgroups, or fewer registers"
     broken = Broken("threads", "error", condition, target.source, fix)
     resource = Resource("hardware threads", subgroups, available, detail)
-    _take(resource, (broken,) if subgroups > available else (), found)
+    _take(resource, (broken,) if subgroups > available else (), findings)
 
 
-def _take(resource: Resource, broken: tuple[Broken, ...], found: Found) -> None:
+def _take(resource: Resource, broken: tuple[Broken, ...], findings: Findings) -> None:
     """Note a resource, and whether there is enough of it."""
-    found.resources.append(resource)
-    found.refuse(resource.name, broken)
+    findings.resources.append(resource)
+    findings.refuse(resource.name, broken)
     if not errors(broken):
         condition = f"{resource.used} of {resource.available}"
-        found.hold(resource.name, resource.name, condition, found.target.source)
+        findings.hold(resource.name, resource.name, condition, findings.target.source)
 
 
-def judge_fragments(mma: TiledMma, found: Found) -> None:
+def judge_fragments(mma: TiledMma, findings: Findings) -> None:
     """Judge the registers and threads that a tile takes: one fragment each of C, A and B."""
     fragments: dict[str, int] = {}
     for operand in ("C", "A", "B"):
         nbytes = prod(mma.repetitions(operand)) * _operand_bytes(mma.atom, operand)
-        fragments[f"tCr{operand}"] = found.target.registers(nbytes)
-    judge_registers(fragments, found)
-    judge_threads(mma.num_subgroups, found)
+        fragments[f"tCr{operand}"] = findings.target.registers(nbytes)
+    judge_registers(fragments, findings)
+    judge_threads(mma.num_subgroups, findings)
 
 
 # ------------------------------------------------------------ copies
@@ -175,35 +175,35 @@ _PADDING = (
 )
 
 
-def judge_message(message: Block2D, subject: str, found: Found) -> None:
+def judge_message(message: Block2D, subject: str, findings: Findings) -> None:
     """Judge the sizes of a block-2D message and, as far as it is known, its use."""
-    found.message(subject, message)
-    _judge_use(message, subject, found, (0,))
+    findings.message(subject, message)
+    _judge_use(message, subject, findings, (0,))
 
 
-def _judge_use(message: Block2D, subject: str, found: Found, starts: tuple[int, ...]) -> None:
-    found.use_taken = True
-    found.surface(subject, message, found.use.surface)
-    if found.use.x is not None or starts != (0,):
+def _judge_use(message: Block2D, subject: str, findings: Findings, starts: tuple[int, ...]) -> None:
+    findings.use_taken = True
+    findings.surface(subject, message, findings.use.surface)
+    if findings.use.x is not None or starts != (0,):
         for start in starts:
-            found.start(subject, message, start + (found.use.x or 0))
+            findings.start(subject, message, start + (findings.use.x or 0))
 
 
-def judge_block(message: Block2D, subject: str, found: Found) -> None:
+def judge_block(message: Block2D, subject: str, findings: Findings) -> None:
     """Judge a block-2D message, or that of an operation, and say what it demands."""
-    judge_message(message, subject, found)
-    found.demand(subject, (message,))
+    judge_message(message, subject, findings)
+    findings.demand(subject, (message,))
 
 
-def judge_atom(atom: CopyAtom, subject: str, found: Found) -> None:
+def judge_atom(atom: CopyAtom, subject: str, findings: Findings) -> None:
     """Judge the message of a copy atom, and whether its layouts say what registers hold."""
-    found.message(subject, atom.op.message)
+    findings.message(subject, atom.op.message)
     try:
         faithful = atom.faithful
     except LegalityError:  # no target has the message, as is reported already
         return
-    if faithful or found.allow_unfaithful:
-        found.hold(subject, "faithful", "its layouts say what the registers hold", _PADDING)
+    if faithful or findings.allow_unfaithful:
+        findings.hold(subject, "faithful", "its layouts say what the registers hold", _PADDING)
         return
     broken = Broken(
         "faithful",
@@ -212,78 +212,78 @@ def judge_atom(atom: CopyAtom, subject: str, found: Found) -> None:
         _PADDING,
         "use a width that is a power of two and fills registers, or allow_unfaithful=True",
     )
-    found.refuse(subject, (broken,))
+    findings.refuse(subject, (broken,))
 
 
-def judge_legacy(atom: LegacyCopyAtom, found: Found) -> None:
+def judge_legacy(atom: LegacyCopyAtom, findings: Findings) -> None:
     """Judge every message that moves the block of an older name."""
     subject, name, fix = str(atom), atom.name, ""
-    refused = broken_rules(name, found.target)
+    refused = broken_rules(name, findings.target)
     if refused:
-        found.use_taken = True
-        near = ", ".join(map(str, nearest_names(name, found.target)))
+        findings.use_taken = True
+        near = ", ".join(map(str, nearest_names(name, findings.target)))
         fix = f"use {near}" if near else ""
-        found.refuse(subject, refused, fix)
+        findings.refuse(subject, refused, fix)
         if name.memory_shape[1] * name.bits % 8:
             return  # rows of part bytes: there are no messages to judge
     starts: dict[Block2D, dict[int, None]] = {}
     for part in messages_of(name):
         starts.setdefault(part.message, {})[part.x] = None
     for message, places in starts.items():
-        found.message(subject, message, fix)
-        _judge_use(message, subject, found, tuple(places))
-    found.demand(subject, starts, atom.value_type)
+        findings.message(subject, message, fix)
+        _judge_use(message, subject, findings, tuple(places))
+    findings.demand(subject, starts, atom.value_type)
     if not refused:
-        _judge_layouts(atom, subject, found)
+        _judge_layouts(atom, subject, findings)
 
 
-def _judge_layouts(atom: LegacyCopyAtom, subject: str, found: Found) -> None:
+def _judge_layouts(atom: LegacyCopyAtom, subject: str, findings: Findings) -> None:
     """Warn where the layouts of an older name are right in another width only, or in none."""
-    if not atom.faithful and atom.notes and not found.allow_unfaithful:
+    if not atom.faithful and atom.notes and not findings.allow_unfaithful:
         units = " and ".join(map(str, atom.faithful_units))
         fix = f"read the registers in elements of {units} bits" if units else "see its notes"
         source = "intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md"
         broken = Broken("faithful", "warning", "; ".join(atom.notes), source, fix)
-        found.refuse(subject, (broken,))
+        findings.refuse(subject, (broken,))
 
 
-def judge_linear(atom: LinearCopyAtom, found: Found) -> None:
+def judge_linear(atom: LinearCopyAtom, findings: Findings) -> None:
     """Judge every message of a linear copy."""
     try:
-        for part in atom.messages(found.target):
-            judge_lsc(part.message, str(atom), found)
+        for part in atom.messages(findings.target):
+            judge_lsc(part.message, str(atom), findings)
     except LegalityError as error:
         broken = Broken("message", "error", error.condition, "atoms/lsc.toml", error.fix)
-        found.refuse(str(atom), (broken,))
+        findings.refuse(str(atom), (broken,))
 
 
-def judge_lsc(message: Message | Block2DMessage, subject: str, found: Found) -> None:
+def judge_lsc(message: Message | Block2DMessage, subject: str, findings: Findings) -> None:
     """Judge an LSC message by its own rules; one of blocks by those of its use too."""
-    broken = message.check(found.target)
-    found.refuse(subject, broken)
+    broken = message.check(findings.target)
+    findings.refuse(subject, broken)
     if isinstance(message, Block2DMessage):
-        judge_block(message.block, subject, found)
+        judge_block(message.block, subject, findings)
     elif not broken:
         source = "vISA manual, LSC_UNTYPED.md"
-        found.hold(subject, "message", f"the fields of {message.op} fit one another", source)
+        findings.hold(subject, "message", f"the fields of {message.op} fit one another", source)
 
 
-def judge_tiled_copy(copy: TiledCopy, subject: str, found: Found, memory: str = "") -> None:
+def judge_tiled_copy(copy: TiledCopy, subject: str, findings: Findings, memory: str = "") -> None:
     """Judge the atom, where each message starts in memory and in registers, and the strides.
 
     ``memory`` names the array, where several copies use it.
     """
-    judge_atom(copy.block, subject, found)
-    found.use_taken = True
+    judge_atom(copy.block, subject, findings)
+    findings.use_taken = True
     message = copy.op.message
     array = memory or subject
-    found.surface(array, message, memory_of(copy, array, found) | found.use.surface)
+    findings.surface(array, message, memory_of(copy, array, findings) | findings.use.surface)
     for x in _starts(copy):
-        found.start(subject, message, x + (found.use.x or 0))
-    _registers(copy, subject, found)
+        findings.start(subject, message, x + (findings.use.x or 0))
+    _registers(copy, subject, findings)
 
 
-def memory_of(copy: TiledCopy, subject: str, found: Found) -> dict[str, int]:
+def memory_of(copy: TiledCopy, subject: str, findings: Findings) -> dict[str, int]:
     """Return what strides and shape of the tensor say of the surface, in bytes and rows."""
     sizes: dict[str, int] = {}
     bits, stride, shape = copy.value_type.bits, copy.gmem_stride, copy.gmem_shape
@@ -291,31 +291,31 @@ def memory_of(copy: TiledCopy, subject: str, found: Found) -> dict[str, int]:
         steps = {"pitch": stride[copy.y_mode]}
         steps |= {"width": shape[copy.x_mode]} if shape is not None else {}
         for name, values in steps.items():
-            if type(values) is int and _whole(values * bits, f"{subject}, {name}", found):
+            if type(values) is int and _whole(values * bits, f"{subject}, {name}", findings):
                 sizes[name] = values * bits // 8
-        _batches(copy, stride, subject, found)
+        _batches(copy, stride, subject, findings)
     if shape is not None and type(shape[copy.y_mode]) is int:
         sizes["height"] = shape[copy.y_mode]
     return sizes
 
 
-def _whole(row_bits: int, subject: str, found: Found) -> bool:
+def _whole(row_bits: int, subject: str, findings: Findings) -> bool:
     """Whether rows start at whole bytes; refused where they do not."""
-    table = rules("block2d", "block", found.target.name)
-    found.judge(subject, table, {"row_bits": row_bits}, "use an even number of values")
+    table = rules("block2d", "block", findings.target.name)
+    findings.judge(subject, table, {"row_bits": row_bits}, "use an even number of values")
     return row_bits % 8 == 0
 
 
-def _batches(copy: TiledCopy, stride: tuple[Any, ...], subject: str, found: Found) -> None:
+def _batches(copy: TiledCopy, stride: tuple[Any, ...], subject: str, findings: Findings) -> None:
     """Each further index of other modes moves the base, which stays aligned."""
-    table = rules("block2d", "surface", found.target.name)
+    table = rules("block2d", "surface", findings.target.name)
     for mode, step in enumerate(stride):
         alone = copy.gmem_shape is not None and copy.gmem_shape[mode] == 1
         if mode in (copy.x_mode, copy.y_mode) or type(step) is not int or alone:
             continue
-        told = f"{subject}, mode {mode} of stride {step}"
-        if _whole(step * copy.value_type.bits, told, found):
-            found.judge(told, table, {"base": step * copy.value_type.bits // 8})
+        mode_subject = f"{subject}, mode {mode} of stride {step}"
+        if _whole(step * copy.value_type.bits, mode_subject, findings):
+            findings.judge(mode_subject, table, {"base": step * copy.value_type.bits // 8})
 
 
 def _starts(copy: TiledCopy) -> set[int]:
@@ -336,14 +336,14 @@ def _along(copy: TiledCopy, coord: Any) -> int:
     return coord[copy.x_mode] if copy.x_mode < len(coord) else 0
 
 
-def _registers(copy: TiledCopy, subject: str, found: Found) -> None:
+def _registers(copy: TiledCopy, subject: str, findings: Findings) -> None:
     """Each message of a fragment starts at a register: those before it fill theirs."""
     message = copy.op.message
     if message.op == "prefetch":
         return
-    table = rules("block2d", "registers", found.target.name, message.op)
+    table = rules("block2d", "registers", findings.target.name, message.op)
     nbytes = copy.atom.values * SUBGROUP * copy.value_type.bits // 8
     for number in range(min(copy.messages, 2)):
-        place = {"register_byte": number * nbytes, "grf_bytes": found.target.grf_bytes}
+        place = {"register_byte": number * nbytes, "grf_bytes": findings.target.grf_bytes}
         fix = f"move more rows by one message: {copy.op} fills {nbytes} bytes of registers"
-        found.judge(subject, table, place, fix)
+        findings.judge(subject, table, place, fix)

@@ -34,7 +34,7 @@ from pycute_xe.checking.atoms import (
     judge_tiled_mma,
 )
 from pycute_xe.checking.kernels import judge_kernel
-from pycute_xe.checking.report import Checked, Found, Use
+from pycute_xe.checking.report import Checked, Findings, Use
 from pycute_xe.cutlass import LegacyCopyAtom, read_name
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel
@@ -84,26 +84,26 @@ def check(
     _demand_order(subject, target)
     asked = read_name(subject) if isinstance(subject, str) else subject
     machine = (message_target if isinstance(asked, Message) else get_target)(target)
-    found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
+    findings = Findings(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     if isinstance(asked, Kernel):
-        judge_kernel(asked, found, sizes or {}, strides or {})
+        judge_kernel(asked, findings, sizes or {}, strides or {})
     elif sizes is not None or strides is not None:
         given = {"sizes": sizes, "strides": strides}
         condition = f"{type(asked).__name__} has no sizes M, N, K and no operands by name"
         raise InputError("check", given, condition, "give width, height and pitch, in bytes")
     else:
-        _judge(asked, found)
-    if found.use.given and not found.use_taken:
+        _judge(asked, findings)
+    if findings.use.given and not findings.use_taken:
         condition = f"{_title(asked)} is not used on a surface"
         fix = "leave base, width, height, pitch, x and y out, or check a block-2D copy"
         raise InputError("check", {"subject": type(asked).__name__}, condition, fix)
     return Checked(
         subject=_title(asked),
         target=machine,
-        findings=found.findings,
-        held=found.held,
-        resources=tuple(found.resources),
-        demands=tuple(found.demands),
+        findings=findings.broken,
+        held=findings.kept,
+        resources=tuple(findings.resources),
+        demands=tuple(findings.demands),
     )
 
 
@@ -124,41 +124,41 @@ def _title(subject: Any) -> str:
     return str(subject.atom if isinstance(subject, TiledMma) else subject)
 
 
-def _judge_copy(x: TiledCopy | CopyAtom, found: Found) -> None:
+def _judge_copy(x: TiledCopy | CopyAtom, findings: Findings) -> None:
     if isinstance(x, TiledCopy) and not isinstance(x.atom, CopyAtom):
-        _judge(x.atom, found)  # each of its messages is one of the atom's
+        _judge(x.atom, findings)  # each of its messages is one of the atom's
         return
     subject = str(x.op)
     if isinstance(x, TiledCopy):
-        judge_tiled_copy(x, subject, found)
+        judge_tiled_copy(x, subject, findings)
     else:
-        judge_atom(x, subject, found)
-        judge_message(x.op.message, subject, found)
-    found.demand(subject, (x.op.message,), x.value_type)
+        judge_atom(x, subject, findings)
+        judge_message(x.op.message, subject, findings)
+    findings.demand(subject, (x.op.message,), x.value_type)
 
 
-def _judge(x: Any, found: Found) -> None:
+def _judge(x: Any, findings: Findings) -> None:
     match x:
         case TiledMma():
-            judge_tiled_mma(x, found)
-            judge_fragments(x, found)
+            judge_tiled_mma(x, findings)
+            judge_fragments(x, findings)
         case MmaAtom():
-            judge_mma_atom(x, found)
+            judge_mma_atom(x, findings)
         case Dpas():
-            judge_dpas(x, str(x), found)
+            judge_dpas(x, str(x), findings)
         case DpasMessage():
-            judge_dpas_message(x, str(x), found)
+            judge_dpas_message(x, str(x), findings)
         case TiledCopy() | CopyAtom():
-            _judge_copy(x, found)
+            _judge_copy(x, findings)
         case LegacyCopyAtom():
-            judge_legacy(x, found)
+            judge_legacy(x, findings)
         case LinearCopyAtom() | LinearOp():
-            judge_linear(make_copy_atom(x) if isinstance(x, LinearOp) else x, found)
+            judge_linear(make_copy_atom(x) if isinstance(x, LinearOp) else x, findings)
         case Block2DOp() | Block2D():
-            judge_block(x.message if isinstance(x, Block2DOp) else x, str(x), found)
+            judge_block(x.message if isinstance(x, Block2DOp) else x, str(x), findings)
         case Block2DMessage() | Message():
-            judge_lsc(x, str(x), found)
+            judge_lsc(x, str(x), findings)
         case _:
             condition = "`check` has no rules for this type"
-            given = {"x": type(x).__name__, "target": found.target}
+            given = {"x": type(x).__name__, "target": findings.target}
             raise CuteError("check", given, condition, f"check {WHAT}")

@@ -19,7 +19,7 @@ from pycute_xe.checking.atoms import (
     judge_tiled_copy,
     judge_tiled_mma,
 )
-from pycute_xe.checking.report import Found, Resource
+from pycute_xe.checking.report import Findings, Resource
 from pycute_xe.errors import InputError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
 from pycute_xe.holding.contents import situated
@@ -35,16 +35,18 @@ __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 # Registers, shared memory and threads that a kernel needs.
 
 
-def judge_resources(kernel: Kernel, copies: int, found: Found) -> None:
+def judge_resources(kernel: Kernel, copies: int, findings: Findings) -> None:
     """Judge the registers and threads of a kernel, with as many address payloads as ``copies``.
 
     Registers are counted where most fragments live at once: from where one is written to where it
     is last read, around loops too.
     """
     groups = _sharing(kernel)
-    counts = {_name(group): _registers(group, found.target) for group in groups}
-    judge_registers({name: counts[name] for name in _peak(kernel, groups, counts)}, found, copies)
-    judge_threads(kernel.subgroups, found)
+    counts = {_name(group): _registers(group, findings.target) for group in groups}
+    judge_registers(
+        {name: counts[name] for name in _peak(kernel, groups, counts)}, findings, copies
+    )
+    judge_threads(kernel.subgroups, findings)
 
 
 def _peak(kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]) -> list[str]:
@@ -55,7 +57,7 @@ def _peak(kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]) 
     def at(alive: frozenset[str]) -> None:
         nonlocal best
         names = frozenset(group_of[name] for name in alive)
-        best = max(best, (sum(counts[n] for n in names), names), key=lambda found: found[0])
+        best = max(best, (sum(counts[n] for n in names), names), key=lambda point: point[0])
 
     _alive_before(kernel.body, frozenset(), at)
     return [name for name in counts if name in best[1]]
@@ -147,7 +149,7 @@ def bank_turns(
     """
     unit = kernel.shared_array(statement.array).value_type.bits // 8
     places = table(statement.places).reshape(-1, kernel.subgroups).T * unit
-    places = places[_who(kernel, statement)]
+    places = places[_reached(kernel, statement)]
     each = max(1, min(REGISTER // max(unit, 1), places.shape[1]))
     rows = places.reshape(-1, each)
     rows = rows - rows.min(axis=1, keepdims=True) // REGISTER * REGISTER  # as far from bank 0
@@ -160,7 +162,7 @@ def bank_turns(
     )
 
 
-def _who(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore) -> list[bool]:
+def _reached(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore) -> list[bool]:
     """Return which subgroups do a statement."""
     for one, around in situated(kernel.body):
         if one is statement:
@@ -168,41 +170,43 @@ def _who(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore) -> list[bool
     return [True] * kernel.subgroups
 
 
-def judge_shared_memory(kernel: Kernel, found: Found) -> None:
+def judge_shared_memory(kernel: Kernel, findings: Findings) -> None:
     """Note the bytes of shared memory, refuse too many, and warn of turns lost to conflicts."""
-    nbytes, target = sum(array.bytes for array in kernel.shared), found.target
+    nbytes, target = sum(array.bytes for array in kernel.shared), findings.target
     most = max(limit.bytes for limit in target.slm)
     detail = " + ".join(f"{array.name} {array.bytes}" for array in kernel.shared)
-    found.resources.append(Resource("shared memory", nbytes, most, f"bytes: {detail}"))
+    findings.resources.append(Resource("shared memory", nbytes, most, f"bytes: {detail}"))
     broken = target.slm_broken(nbytes)
-    found.refuse("shared memory", broken)
+    findings.refuse("shared memory", broken)
     if not broken:
-        found.hold("shared memory", "slm-size", f"{nbytes} of {most} bytes", target.source)
+        findings.hold("shared memory", "slm-size", f"{nbytes} of {most} bytes", target.source)
     for statement in kernel.statements():
         if isinstance(statement, (ir.SharedLoad, ir.SharedStore)):
-            _judge_banks(kernel, statement, found)
+            _judge_banks(kernel, statement, findings)
 
 
-def _judge_banks(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore, found: Found) -> None:
+def _judge_banks(
+    kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore, findings: Findings
+) -> None:
     array = kernel.shared_array(statement.array)
     if array.value_type.bits < 8:
         return  # no element has an address: no executor moves it
     way = "load from" if isinstance(statement, ir.SharedLoad) else "store to"
-    subject, model = f"{way} {array.name}", banks(found.target)[0]
-    used = bank_turns(kernel, statement, found.target)
+    subject, model = f"{way} {array.name}", banks(findings.target)[0]
+    used = bank_turns(kernel, statement, findings.target)
     condition = f"{used.lost} of {used.turns} turns of {model.count} banks are lost to conflicts"
     if used.lost:
         fix = "swizzle the array, or store it in the order in which registers are loaded"
-        found.refuse(subject, (Broken("slm-banks", "warning", condition, model.source, fix),))
+        findings.refuse(subject, (Broken("slm-banks", "warning", condition, model.source, fix),))
     else:
-        found.hold(subject, "slm-banks", condition, model.source)
+        findings.hold(subject, "slm-banks", condition, model.source)
 
 
 # ------------------------------------------------------------ fences
 # Judging whether a fence lies between stores to shared memory and the barrier.
 
 
-def judge_fences(kernel: Kernel, found: Found) -> None:
+def judge_fences(kernel: Kernel, findings: Findings) -> None:
     """Refuse a store that another subgroup uses behind a barrier, with no fence before it.
 
     That a barrier lies between at all is what `verify` proves. Places known only in a run are not
@@ -212,7 +216,7 @@ def judge_fences(kernel: Kernel, found: Found) -> None:
         unfenced = _unfenced(kernel)
     except UndecidableError:
         return
-    for row in rows_for("arch", "fence", found.target.name):
+    for row in rows_for("arch", "fence", findings.target.name):
         rule, source = cast("str", row["id"]), cast("str", row["source"])
         for array in unfenced:
             broken = Broken(
@@ -222,10 +226,10 @@ def judge_fences(kernel: Kernel, found: Found) -> None:
                 source,
                 "put a Fence() between the SharedStore and the BarrierArrive",
             )
-            found.refuse(f"shared array {array}", (broken,))
+            findings.refuse(f"shared array {array}", (broken,))
         if not unfenced:
             condition = "a fence lies between a store and the barrier behind it"
-            found.hold("shared memory", rule, condition, source)
+            findings.hold("shared memory", rule, condition, source)
 
 
 def _unfenced(kernel: Kernel) -> list[str]:
@@ -234,8 +238,8 @@ def _unfenced(kernel: Kernel) -> list[str]:
     from pycute_xe.holding.ordering import clashes
 
     if has_roles(kernel):
-        found = disorder(kernel, {})
-        return [found.array] if found is not None and found.unfenced else []
+        fault = disorder(kernel, {})
+        return [fault.array] if fault is not None and fault.unfenced else []
     return [clash.first.statement.array for clash in clashes(kernel) if clash.unfenced]
 
 
@@ -246,10 +250,10 @@ Copying: TypeAlias = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
 
 @dataclass(eq=False)
 class Body:
-    """The body under judgement: what was found, arrays that are asked about, copies seen."""
+    """The body under judgement: the findings, arrays that are asked about, copies seen."""
 
     kernel: Kernel
-    found: Found
+    findings: Findings
     sizes: Mapping[str, int]
     strides: Mapping[str, int]
     copies: dict[TiledCopy, Copying] = field(default_factory=dict[TiledCopy, "Copying"])
@@ -267,7 +271,7 @@ def _(body: Body, statement: Copying) -> None:
     placed = _placed(statement, operand, body.sizes, body.strides)
     verb = type(statement).__name__.lower()
     subject = f"{verb} {operand.name} by {statement.copy.op}"
-    judge_tiled_copy(placed, subject, body.found, memory=operand.name)
+    judge_tiled_copy(placed, subject, body.findings, memory=operand.name)
     _judge_other_modes(body, statement, operand)
 
 
@@ -278,13 +282,13 @@ def _judge_other_modes(body: Body, statement: Copying, operand: Operand) -> None
         extent = _extent(operand, mode, body.sizes)
         if mode in statement.modes or extent in (None, 1) or step is None:
             continue
-        told = f"{operand.name}, from one {str(operand.modes[mode]).lower()} to the next"
+        subject = f"{operand.name}, from one {str(operand.modes[mode]).lower()} to the next"
         bits = step * operand.value_type.bits
-        whole = rules("block2d", "block", body.found.target.name)
-        body.found.judge(told, whole, {"row_bits": bits})
+        whole = rules("block2d", "block", body.findings.target.name)
+        body.findings.judge(subject, whole, {"row_bits": bits})
         if bits % 8 == 0:
-            surface = rules("block2d", "surface", body.found.target.name)
-            body.found.judge(told, surface, {"base": bits // 8})
+            surface = rules("block2d", "surface", body.findings.target.name)
+            body.findings.judge(subject, surface, {"base": bits // 8})
 
 
 def _steps(
@@ -306,7 +310,7 @@ def _steps(
 
 @JUDGED.of(ir.Mma)
 def _(body: Body, statement: ir.Mma) -> None:
-    judge_tiled_mma(statement.mma, body.found, level="warning")
+    judge_tiled_mma(statement.mma, body.findings, level="warning")
 
 
 @JUDGED.of(
@@ -320,20 +324,20 @@ def _(body: Body, statement: ir.Statement) -> None:
 
 
 def judge_kernel(
-    kernel: Kernel, found: Found, sizes: Mapping[str, int], strides: Mapping[str, int]
+    kernel: Kernel, findings: Findings, sizes: Mapping[str, int], strides: Mapping[str, int]
 ) -> None:
     """Judge every copy and MMA of the body, on arrays of ``sizes`` and ``strides`` where given."""
     _demand_known(kernel, sizes, strides)
-    body = Body(kernel, found, sizes, strides)
+    body = Body(kernel, findings, sizes, strides)
     judged: set[ir.Statement] = set()
     for statement in kernel.statements():
         if not isinstance(statement, ir.Mma) or statement not in judged:
             JUDGED[statement](body, statement)
         judged.add(statement)
     if kernel.shared:
-        judge_fences(kernel, found)
-        judge_shared_memory(kernel, found)
-    judge_resources(kernel, len(body.copies), found)
+        judge_fences(kernel, findings)
+        judge_shared_memory(kernel, findings)
+    judge_resources(kernel, len(body.copies), findings)
     _demand(body)
 
 
@@ -347,7 +351,7 @@ def _demand(body: Body) -> None:
         along = operand.modes[operand.contiguous]
         rows = [mode for i, mode in enumerate(operand.modes) if i != operand.contiguous]
         across = f"{rows[-1]} rows of " if rows else ""
-        body.found.demand(f"{name} ({across}{along})", messages, operand.value_type)
+        body.findings.demand(f"{name} ({across}{along})", messages, operand.value_type)
 
 
 def _placed(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
+from textwrap import wrap
 
 from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.rules import Rule, judge, rules
-from pycute_xe.checking.summary import summary
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import held_fields
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import shown
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Bounds",
     "Demand",
     "demands_of",
-    "Found",
+    "Findings",
     "Use",
 ]
 
@@ -135,7 +135,7 @@ def _demand(
     must = better = Bounds()
     covers, ids, sources = False, dict[str, None](), dict[str, None]()
     for rule, bound in _bounds(quantity, messages, target):
-        ids[rule.id] = sources[_said(rule, quantity)] = None
+        ids[rule.id] = sources[_source_of(rule, quantity)] = None
         if isinstance(bound, str):
             covers = covers or bound == "width"
             continue
@@ -169,7 +169,7 @@ def _bounds(
                 yield rule, message.quantities[bound] if isinstance(bound, str) else bound
 
 
-def _said(rule: Rule, quantity: str) -> str:
+def _source_of(rule: Rule, quantity: str) -> str:
     strength = "must" if rule.level == "error" else "should"
     bounds = " or ".join(str(bound).replace("_", " ") for bound in rule.bounds)
     kind = {"multiple_of": "a multiple of", "one_of": "one of"}.get(rule.kind)
@@ -182,7 +182,7 @@ def _said(rule: Rule, quantity: str) -> str:
 # ------------------------------------------------------------ report
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that something breaks: what breaks it, and the rule with its source and way out."""
@@ -203,7 +203,7 @@ class Finding:
         return f"{mark} {self.subject}: {b.condition} ({b.rule}) [{b.source}]{way_out}"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Held:
     """A rule that was judged and holds; it ``binds`` where the next value up or down breaks it."""
@@ -220,7 +220,7 @@ class Held:
         return f"{mark} {self.subject}: {self.condition}{room} ({self.rule})"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Resource:
     """How much of something a work-group uses, of how much there is."""
@@ -240,7 +240,7 @@ class Resource:
         return f"{self.name}: {self.used} of {self.available} ({self.detail})"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class Checked:
     """The verdict of a check against a target; falsy when a rule refuses.
@@ -280,7 +280,7 @@ class Checked:
     @property
     def binding(self) -> tuple[Held, ...]:
         """The rules that hold and leave no room: the next larger or smaller size breaks them."""
-        return tuple(held for held in self.held if held.binds)
+        return tuple(rule for rule in self.held if rule.binds)
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -315,8 +315,8 @@ class Checked:
         """Return all that was found: findings, what binds, resources, demands and their sources.
 
         >>> from pycute_xe.checking import check
-        >>> found = check("XE_LOAD_2D<16,8,16>", "bmg")
-        >>> len(str(found).splitlines()) < 25 < len(found.full().splitlines())
+        >>> checked = check("XE_LOAD_2D<16,8,16>", "bmg")
+        >>> len(str(checked).splitlines()) < 25 < len(checked.full().splitlines())
         True
         """
         lines = list(self._lines())
@@ -332,7 +332,7 @@ class Checked:
         yield f"{self.subject} on {self.target.name} ({self.target.product}): {verdict}"
         yield from (f"  {finding}" for finding in self.findings)
         yield f"  ✓ {self.passed} rule{'s'[: self.passed != 1]} hold{'s'[: self.passed == 1]}"
-        yield from (f"  {held}" for held in self.binding)
+        yield from (f"  {rule}" for rule in self.binding)
         yield from (f"  {resource}" for resource in self.resources)
         if self.binds is not None:
             b = self.binds
@@ -353,7 +353,7 @@ class Checked:
         return list(groups.values())
 
 
-# ------------------------------------------------------------ found
+# ------------------------------------------------------------ findings
 # What has been judged so far, and the figures that are given for it.
 
 
@@ -398,7 +398,7 @@ class Use:
         return self != Use()
 
 
-class Found:
+class Findings:
     """What has been judged so far. Each rule counts once for each subject."""
 
     def __init__(self, target: Target, allow_unfaithful: bool, use: Use) -> None:
@@ -406,34 +406,34 @@ class Found:
         self.use_taken = False
         self.resources: list[Resource] = []
         self.demands: list[Demand] = []
-        self._held: dict[tuple[str, str], Held] = {}
-        self._findings: dict[tuple[str, str], Finding] = {}
+        self._kept: dict[tuple[str, str], Held] = {}
+        self._broken: dict[tuple[str, str], Finding] = {}
 
     @property
-    def held(self) -> tuple[Held, ...]:
+    def kept(self) -> tuple[Held, ...]:
         """The rules that hold, wherever they were judged."""
-        return tuple(held for key, held in self._held.items() if key not in self._findings)
+        return tuple(rule for key, rule in self._kept.items() if key not in self._broken)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def broken(self) -> tuple[Finding, ...]:
         """The rules that are broken, errors first."""
-        return tuple(sorted(self._findings.values(), key=lambda f: not f.is_error))
+        return tuple(sorted(self._broken.values(), key=lambda f: not f.is_error))
 
     def hold(self, subject: str, rule: str, condition: str, source: str) -> None:
         """Note that something holds which is not a row of a table."""
-        self._held.setdefault((subject, rule), Held(subject, rule, condition, source))
+        self._kept.setdefault((subject, rule), Held(subject, rule, condition, source))
 
     def refuse(self, subject: str, broken: Iterable[Broken], fix: str = "") -> None:
         """Note broken rules, with a better way out where there is one."""
         for b in broken:
-            told = replace(b, fix=fix) if fix else b
-            self._findings.setdefault((subject, b.rule), Finding(subject, told))
+            better = replace(b, fix=fix) if fix else b
+            self._broken.setdefault((subject, b.rule), Finding(subject, better))
 
     def judge(
-        self, subject: str, found: Iterable[Rule], quantities: Mapping[str, int], fix: str = ""
+        self, subject: str, among: Iterable[Rule], quantities: Mapping[str, int], fix: str = ""
     ) -> None:
         """Judge the rules that apply and whose numbers are all known."""
-        table = tuple(found)
+        table = tuple(among)
         self._sort(subject, table, quantities, judge(table, quantities), fix)
 
     def _sort(
@@ -454,10 +454,10 @@ class Found:
             if rule.id in wrong:
                 continue
             condition = rule.broken(quantities).condition
-            held = Held(subject, rule.id, condition, rule.source, _binds(rule, quantities))
-            before = self._held.get((subject, rule.id))
-            if before is None or held.binds:
-                self._held[subject, rule.id] = held
+            kept = Held(subject, rule.id, condition, rule.source, _binds(rule, quantities))
+            before = self._kept.get((subject, rule.id))
+            if before is None or kept.binds:
+                self._kept[subject, rule.id] = kept
 
     def message(self, subject: str, message: Block2D, fix: str = "") -> None:
         """Judge the sizes of a message."""
@@ -499,3 +499,92 @@ def _binds(rule: Rule, quantities: Mapping[str, int]) -> bool:
         return rule.quantity == "count" and value == most > 1
     step = {"at_most": 1, "at_least": -1}.get(rule.kind, 0)
     return bool(step) and not rule.holds({**quantities, rule.quantity: value + step})
+
+
+# ------------------------------------------------------------ at a glance
+# The verdict, what is used of how much, what binds, what is broken.
+
+LINES, WIDTH = 25, 100
+"""What a summary fits."""
+_ROOM, _MEMORY = 5, 4  # lines at most of rules without room left, and of demands of memory
+
+
+def summary(checked: Checked) -> list[str]:
+    """Return a check in `LINES` lines of `WIDTH` columns, the verdict first.
+
+    What does not fit is counted; `Checked.full` says all.
+    """
+    count = len(checked.errors)
+    verdict = "legal" if checked else f"refused by {count} rule{'s'[: count > 1]}"
+    target = f"{checked.target.name} ({checked.target.product})"
+    head = [f"{checked.subject} on {target}: {verdict}"]
+    resources = sorted(checked.resources, key=lambda resource: resource.name != "registers")
+    head += (f"  {resource}" for resource in resources)
+    if checked.binds is not None:
+        b = checked.binds
+        head.append(f"  binds: {b.name}, {b.used} of {b.available}")
+    tail = ["  full(), or --full, says every rule with its source"]
+    broken = [line for finding in checked.findings for line in _wrapped(str(finding))]
+    rules = _rules(checked)
+    left = LINES - len(head) - len(rules) - len(tail)
+    whole = _whole_memory(checked)
+    memory = whole if len(broken) + len(whole) <= left else _memory(checked)
+    left, rest = left - len(memory), [*rules, *memory]
+    if len(broken) > left:
+        broken = [*broken[: left - 1], f"    … and {len(broken) - left + 1} lines more"]
+    return [_cut(line) for line in (*head, *broken, *rest, *tail)]
+
+
+def _wrapped(text: str, indent: str = "  ") -> list[str]:
+    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 2].rstrip()} …"
+
+
+def _limited(lines: Sequence[str], most: int) -> list[str]:
+    rest = len(lines) - most
+    return [*lines[:most], f"    … and {rest} more"] if rest > 1 else list(lines)
+
+
+def _rules(checked: Checked) -> list[str]:
+    """How many rules hold, and those that leave no room, each with what it holds for."""
+    hold = f"  ✓ {checked.passed} rule{'s'[: checked.passed != 1]} hold{'s'[: checked.passed == 1]}"
+    binding: dict[str, dict[str, None]] = {}
+    for rule in checked.binding:
+        condition = f"{rule.condition} ({rule.rule})"
+        binding.setdefault(condition, {})[rule.subject.partition(" by ")[0]] = None
+    if not binding:
+        return [hold]
+    lines = [f"    = {condition}: {_listed(subjects)}" for condition, subjects in binding.items()]
+    return [f"{hold}, {len(checked.binding)} without room left:", *_limited(lines, _ROOM)]
+
+
+def _whole_memory(checked: Checked) -> list[str]:
+    """What memory must be, a quantity after the other."""
+    lines: list[str] = []
+    for subjects, demands in checked.alike():
+        verb = "demand" if len(subjects) > 1 else "demands"
+        lines += _wrapped(f"{_listed(subjects)} {verb} of memory:")
+        lines += (line for demand in demands for line in _wrapped(str(demand), "    "))
+    return lines
+
+
+def _memory(checked: Checked) -> list[str]:
+    """What base, width, pitch and offset must be multiples of, by array."""
+    alike: dict[str, list[str]] = {}
+    for subjects, demands in checked.alike():
+        steps = ((demand.quantity, demand.must.multiple_of) for demand in demands)
+        multiples = ", ".join(f"{name} {step}" for name, step in steps if step > 1)
+        alike.setdefault(multiples, []).extend(subjects)
+    lines = [
+        f"    {_listed(subjects)}: {multiples}"
+        for multiples, subjects in alike.items()
+        if multiples
+    ]
+    return ["  memory must be at multiples of:", *_limited(lines, _MEMORY)] if lines else []
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

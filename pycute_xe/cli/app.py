@@ -42,6 +42,7 @@ from pycute_xe.cli.kernel_commands import (
     verify_command,
 )
 from pycute_xe.cli.layout_command import layout_command
+from pycute_xe.cli.make_command import attention_command, make_command
 from pycute_xe.errors import CuteError, InputError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class CheckOutcome:
                 "subject": checked.subject,
                 "target": checked.target.name,
                 "legal": bool(checked),
-                "rules": [*broken, *map(_held, checked.held)],
+                "rules": [*broken, *map(_rule_json, checked.held)],
                 "resources": [picked(r, "name", "used", "available") for r in checked.resources],
                 "demands": list(map(_demand, checked.demands)),
             }
@@ -87,7 +88,7 @@ class CheckOutcome:
         lines = str(self.checked).splitlines()
         if verbose:
             lines = self.checked.full().splitlines()
-            lines += ["  these rules hold:", *(f"    {held}" for held in self.checked.held)]
+            lines += ["  these rules hold:", *(f"    {rule}" for rule in self.checked.held)]
         for number, line in enumerate(lines):
             console.print(Text(line), soft_wrap=True, style="" if number else "bold")
 
@@ -98,9 +99,9 @@ def _broken(finding: Finding) -> dict[str, Any]:
     return {**rule, **picked(b, "condition", "source"), "way_out": b.fix}
 
 
-def _held(held: Held) -> dict[str, Any]:
-    state = {"state": "binds" if held.binds else "holds"}
-    return {**picked(held, "subject", "rule"), **state, **picked(held, "condition", "source")}
+def _rule_json(rule: Held) -> dict[str, Any]:
+    state = {"state": "binds" if rule.binds else "holds"}
+    return {**picked(rule, "subject", "rule"), **state, **picked(rule, "condition", "source")}
 
 
 def _demand(demand: Demand) -> dict[str, Any]:
@@ -247,8 +248,8 @@ def diff_command(a: str, b: str | None, operand: Any, target: str, json: bool) -
     one, other = (
         text if value is None else value for text, value in zip((a, b), values, strict=True)
     )
-    found = diff(one, other, operand, target=target)
-    click.echo(json_text(asdict(found)) if json else str(found))
+    difference = diff(one, other, operand, target=target)
+    click.echo(json_text(asdict(difference)) if json else str(difference))
 
 
 # ------------------------------------------------------------ check command
@@ -415,14 +416,14 @@ def _show_descriptor(desc: int, target: str, svg: Path | None, json: bool) -> No
     if svg is not None:
         condition = "a descriptor names no registers, and cannot be drawn"
         raise InputError("lsc", {"svg": svg}, condition, "leave --svg out, or give the message")
-    said = asdict(decode_descriptor(desc, 0, target))
-    del said["sfid"], said["surface"], said["offset"]  # the send and its other word hold them
-    said["data"] = {name: value for name, value in said["data"].items() if value is not None}
+    fields = asdict(decode_descriptor(desc, 0, target))
+    del fields["sfid"], fields["surface"], fields["offset"]  # the send and its other word hold them
+    fields["data"] = {name: value for name, value in fields["data"].items() if value is not None}
     if json:
-        click.echo(json_text({"desc": hex(desc), "target": target, **said}))
+        click.echo(json_text({"desc": hex(desc), "target": target, **fields}))
         return
-    said["data"] = str(decode_descriptor(desc, 0, target).data)
-    for name, value in said.items():
+    fields["data"] = str(decode_descriptor(desc, 0, target).data)
+    for name, value in fields.items():
         click.echo(f"{name:18} {value}")
 
 
@@ -455,7 +456,9 @@ class Program(click.Group):
         except ExpressionError as error:
             raise Refusal(f"{error}\n{error.pointer}") from error
         except CuteError as error:
-            raise Refusal(str(error)) from error
+            command = self.commands.get(ctx.invoked_subcommand or "")
+            options = _options_of(command) if command else []
+            raise Refusal(_by_options(str(error), options)) from error
         except SystemExit as error:
             if isinstance(error.__context__, BrokenPipeError):  # rich has met one, and calls it 1
                 raise click.exceptions.Exit(0) from error
@@ -474,12 +477,28 @@ class Program(click.Group):
     def _nearest(self, error: click.NoSuchOption) -> str:
         """Say which option was meant: one of this command, or else one that others have."""
         here = error.ctx.command if error.ctx else self
-        if near := get_close_matches(error.option_name, _options_of(here), 1, 0.8):
-            return f"Did you mean {near[0]!r}?"
         others = {name: _options_of(command) for name, command in self.commands.items()}
+        having = ", ".join(name for name, own in others.items() if error.option_name in own)
+        if near := get_close_matches(error.option_name, _options_of(here), 1, 0.8):
+            elsewhere = f" {error.option_name!r} is an option of {having}." if having else ""
+            return f"Did you mean {near[0]!r}?{elsewhere}"
         near = get_close_matches(error.option_name, {o for own in others.values() for o in own}, 1)
         having = ", ".join(name for name, options in others.items() if near and near[0] in options)
         return f"{near[0]!r} is an option of {having}." if having else ""
+
+
+_ARGUMENT = re.compile(r"""\b(\w+)=(["'][^"']*["'])""")
+
+
+def _by_options(message: str, options: list[str]) -> str:
+    """Return a message whose way out names options of the command, where it names arguments."""
+    start, way_out, fix = message.rpartition(". Way out: ")
+
+    def option(given: re.Match[str]) -> str:
+        name = f"--{given[1].replace('_', '-')}"
+        return f"{name} {given[2]}" if name in options else given[0]
+
+    return f"{start}{way_out}{_ARGUMENT.sub(option, fix)}"
 
 
 def _show_all_characters() -> None:
@@ -510,7 +529,7 @@ def main() -> None:
 
 for _command in (atom_command, atoms_command, check_command, diff_command, emit_command):
     main.add_command(_command)
-for _command in (gemm_command, layout_command, lsc_command):
+for _command in (attention_command, gemm_command, layout_command, lsc_command, make_command):
     main.add_command(_command)
 for _command in (draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)

@@ -59,8 +59,8 @@ class ElementPlace:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a dictionary, places counted in bytes too."""
-        found_by = {str(unit): owner for unit, owner in self.found_by}
-        return {**asdict(self), "byte": self.first_bit // 8, "found_by": found_by}
+        readers = {str(unit): owner for unit, owner in self.found_by}
+        return {**asdict(self), "byte": self.first_bit // 8, "found_by": readers}
 
     def __str__(self) -> str:
         """One line.
@@ -69,9 +69,9 @@ class ElementPlace:
         >>> print(place_of(get_atom("XE_2D_U16x16x16_LD_V"), 1, 0))
         (1,0): said to be T0·V1; in r0, bytes 2 to 3: T1·V0 read in 16 bits, T0·V1 in 32 bits
         """
-        said = f"({self.row},{self.col}): said to be {_owner(self.said)}"
+        claim = f"({self.row},{self.col}): said to be {_owner(self.said)}"
         if self.register is None:
-            return f"{said}; no register holds it"
+            return f"{claim}; no register holds it"
         first = self.first_bit // 8
         where = (
             f"bytes {first} to {first + self.bits // 8 - 1}" if self.bits > 8 else f"byte {first}"
@@ -80,8 +80,8 @@ class ElementPlace:
             low = self.first_bit % 8
             where += f", bits {low} to {low + self.bits - 1}"
         readers = ", ".join(f"{_owner(owner)} in {unit} bits" for unit, owner in self.found_by)
-        found = f": {readers.replace(' in ', ' read in ', 1)}" if readers else ""
-        return f"{said}; in r{self.register}, {where}{found}"
+        readings = f": {readers.replace(' in ', ' read in ', 1)}" if readers else ""
+        return f"{claim}; in r{self.register}, {where}{readings}"
 
 
 def _owner(owner: Owner) -> str:
@@ -104,19 +104,19 @@ def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementP
             raise InputError(
                 "atom", {"at": (row, col)}, "of which operand is not said", "add --operand"
             )
-        said, picture = atom.owner_of(operand, row, col), atom.registers(operand)
+        owner, picture = atom.owner_of(operand, row, col), atom.registers(operand)
     else:
         if operand is not None:
             given = {"at": (row, col), "operand": operand}
             raise InputError("atom", given, "a copy has no operands", "leave --operand out")
-        said, picture = atom.owner_of(row, col), atom.registers()
+        owner, picture = atom.owner_of(row, col), atom.registers()
     if not picture.slots:
-        return ElementPlace(row, col, said)
+        return ElementPlace(row, col, owner)
     slot, bits = picture.slot_of(row, col), picture.bits
     register, first = divmod(slot * bits, 8 * grf_bytes())
     units = (unit for unit in _UNITS if unit % bits == 0)
-    found = tuple((unit, picture.owner(slot, unit)) for unit in units)
-    return ElementPlace(row, col, said, register, first, bits, found)
+    readers = tuple((unit, picture.owner(slot, unit)) for unit in units)
+    return ElementPlace(row, col, owner, register, first, bits, readers)
 
 
 # ------------------------------------------------------------ atom outcome
@@ -165,7 +165,7 @@ class AtomOutcome:
             "mode": describe_atom(atom).mode,
             "messages": messages,
             "refusal": refusal,
-            "ownership": _or_none(lambda: [list(map(list, held)) for held in atom.ownership()]),
+            "ownership": _or_none(lambda: [list(map(list, places)) for places in atom.ownership()]),
             "layout_src_tv": _or_none(lambda: str(atom.layout_src_tv)),
             "layout_dst_tv": _or_none(lambda: str(atom.layout_dst_tv)),
             "registers": _or_none(lambda: _picture(atom.registers())),
@@ -176,11 +176,11 @@ class AtomOutcome:
     def _feeds(self, atom: LegacyCopyAtom | CopyAtom) -> list[dict[str, str]]:
         from pycute_xe.explaining.copies import feeding_pairs
 
-        found = (
+        answers = (
             feeds(copy, mma, operand) for copy, mma, operand in feeding_pairs(atom, self.operand)
         )
-        told = ("operand", "kind", "reason", "movement", "pattern")
-        return [{"mma": str(feed.mma), **picked(feed, *told)} for feed in found]
+        columns = ("operand", "kind", "reason", "movement", "pattern")
+        return [{"mma": str(feed.mma), **picked(feed, *columns)} for feed in answers]
 
     def show(self) -> None:
         """Print the explanation, or what was asked about one element."""
@@ -191,12 +191,12 @@ class AtomOutcome:
 
         console = Console(highlight=False)
         if self.place is None:
-            told = explain_atom(self.atom, self.target, self.operand)
-            console.print(Text(told.title), soft_wrap=True, style="bold")
+            explanation = explain_atom(self.atom, self.target, self.operand)
+            console.print(Text(explanation.title), soft_wrap=True, style="bold")
             width = _width(console)
-            for line in wrap(told.rule, width):
+            for line in wrap(explanation.rule, width):
                 console.print(Text(line), soft_wrap=True)
-            for heading, line in told.lines(width):
+            for heading, line in explanation.lines(width):
                 text = Text(line)
                 text.stylize("bold", 0, len(heading))
                 console.print(text, soft_wrap=True)
@@ -238,7 +238,7 @@ def _operand(atom: MmaAtom, name: Any) -> dict[str, Any]:
         "type": atom.operand_type(name).name,
         "rows": rows,
         "columns": cols,
-        "ownership": [list(map(list, held)) for held in atom.ownership(name)],
+        "ownership": [list(map(list, places)) for places in atom.ownership(name)],
         "registers": _picture(atom.registers(name)),
     }
 
@@ -276,10 +276,10 @@ class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
         """Read the text."""
-        found = re.fullmatch(r"\(?([0-9]{1,9}), *([0-9]{1,9})\)?", str(value))
-        if found is None:
+        match = re.fullmatch(r"\(?([0-9]{1,9}), *([0-9]{1,9})\)?", str(value))
+        if match is None:
             self.fail(f"{quoted(value)} is not a row and a column such as 3,5", param, ctx)
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
 
 
 @click.command("atom")
@@ -333,7 +333,7 @@ def atom_command(
     """  # noqa: D301 - the backspace keeps click from joining the lines
     # A wrong target is told before anything is computed.
     target = get_target(target).name
-    atom = _found(name, value_type, stride)
+    atom = _asked_atom(name, value_type, stride)
     _demand_use(atom, operand)
     if saved_document(save, atom):
         return
@@ -342,7 +342,7 @@ def atom_command(
     report(AtomOutcome(name, atom, target, operand, files, place), json)
 
 
-def _found(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
+def _asked_atom(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
     from pycute_xe.cutlass import get_atom
 
     written = None if stride else read_value(name, "atom", None, value_type)

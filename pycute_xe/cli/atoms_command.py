@@ -34,7 +34,7 @@ class AtomsOutcome:
     """The filters, what met them, and how many would meet them all but one, or with reorders."""
 
     filters: dict[str, Any]
-    found: tuple[AtomRecord, ...]
+    records: tuple[AtomRecord, ...]
     without: tuple[tuple[str, int], ...] = ()
     reordered: int = 0
 
@@ -56,11 +56,11 @@ class AtomsOutcome:
         """Return everything, for programs."""
         atoms = [
             {**asdict(record), "feeds": dict(record.feeds), "moves": dict(record.moves)}
-            for record in self.found
+            for record in self.records
         ]
         without = [{"filter": name, "count": count} for name, count in self.without]
-        told = {"count": len(atoms), "atoms": atoms}
-        return json_text({**told, "without": without, "with_reorder": self.reordered})
+        counted = {"count": len(atoms), "atoms": atoms}
+        return json_text({**counted, "without": without, "with_reorder": self.reordered})
 
     def show(self, limit: int) -> None:
         """Print a line for each, at most so many (0: all), and the count."""
@@ -68,7 +68,7 @@ class AtomsOutcome:
         from rich.text import Text
 
         console = Console(highlight=False)
-        shown = self.found[: limit or None]
+        shown = self.records[: limit or None]
         if shown:
             operands = [operand for operand, _ in shown[0].feeds]
             rows = [(*_HEADINGS, *operands), *(_cells(record) for record in shown)]
@@ -83,7 +83,7 @@ class AtomsOutcome:
         console.print(Text(self._ending(len(shown))), soft_wrap=True)
 
     def _ending(self, shown: int) -> str:
-        count = len(self.found)
+        count = len(self.records)
         if not count:
             return f"no atoms{self._advice()}"
         if shown < count:
@@ -100,8 +100,8 @@ class AtomsOutcome:
         return self._fewer_filters()
 
     def _fewer_filters(self) -> str:
-        told = (f"{count:,} {_changed(name)}" for name, count in self.without[:4])
-        return f"; there would be {', '.join(told)}"
+        changes = (f"{count:,} {_changed(name)}" for name, count in self.without[:4])
+        return f"; there would be {', '.join(changes)}"
 
 
 def _changed(name: str) -> str:
@@ -151,11 +151,11 @@ class Sizes(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | tuple[int, int]:
         """Read the text."""
-        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", str(value))
-        if found is None:
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", str(value))
+        if match is None:
             wanted = "a count such as 16 nor a range such as 8-32"
             self.fail(f"{quoted(value)} is neither {wanted}", param, ctx)
-        return int(found[1]) if found[2] is None else (int(found[1]), int(found[2]))
+        return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
 
 
 @click.command("atoms")
@@ -213,7 +213,7 @@ def atoms_command(limit: int, json: bool, shipped: bool, **options: Any) -> None
         filters["shipped"] = True
     with _waiting():
         outcome = AtomsOutcome(filters, search_atoms(**filters))
-        if not outcome.found:
+        if not outcome.records:
             outcome = outcome.with_counts()
     report(outcome, json, limit)
 

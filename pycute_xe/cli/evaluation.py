@@ -60,8 +60,8 @@ class Operation:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the operands, as far as they have their own."""
-        found = inspect.signature(self.function).parameters.values()
-        return tuple(p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD)
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
 
     @property
     def usage(self) -> str:
@@ -143,7 +143,7 @@ _OF_LAYOUTS = {
 
 
 def _table() -> dict[str, Operation]:
-    found = {
+    operations = {
         "as_f2": Operation(as_f2, _ON_ANY["as_f2"]),
         "make_layout": Operation(layout.make_layout, "part part*"),
         "Layout": Operation(layout.Layout, "shape strides?"),
@@ -154,9 +154,9 @@ def _table() -> dict[str, Operation]:
     }
     for home, texts in ((swizzled, _ON_ANY), (algebra, _ON_PLAIN), (layout, _OF_LAYOUTS)):
         for name, text in texts.items():
-            if name not in found:
-                found[name] = Operation(getattr(home, name), text)
-    return dict(sorted(found.items()))
+            if name not in operations:
+                operations[name] = Operation(getattr(home, name), text)
+    return dict(sorted(operations.items()))
 
 
 OPERATIONS = _table()

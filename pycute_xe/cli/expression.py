@@ -212,20 +212,20 @@ def tokens(text: str) -> Iterator[Token]:
     """
     at = 0
     while at < len(text):
-        found = _TOKENS.match(text, at)
-        if found is None:
+        match = _TOKENS.match(text, at)
+        if match is None:
             raise _foreign(text, at)
-        kind = found.lastgroup or ""
-        if kind == "name" and found[0] in _WORDS:
+        kind = match.lastgroup or ""
+        if kind == "name" and match[0] in _WORDS:
             raise ExpressionError(
                 text,
                 at + 1,
-                f"{_WORDS[found[0]]} ({found[0]!r}) cannot stand in an expression",
+                f"{_WORDS[match[0]]} ({match[0]!r}) cannot stand in an expression",
                 "write layouts and the operations on them",
             )
         if kind != "blank":
-            yield Token(found[0] if kind == "symbol" else kind, found[0], at + 1)
-        at = found.end()
+            yield Token(match[0] if kind == "symbol" else kind, match[0], at + 1)
+        at = match.end()
     yield Token("end", "", len(text) + 1)
 
 
@@ -298,8 +298,8 @@ class _Parser:
 
     def error(self, condition: str, fix: str) -> ExpressionError:
         """Return what is wrong with the token that comes next."""
-        found = repr(self.now.text) if self.now.kind != "end" else "the end"
-        return ExpressionError(self.text, self.now.column, f"{condition}, not {found}", fix)
+        token = repr(self.now.text) if self.now.kind != "end" else "the end"
+        return ExpressionError(self.text, self.now.column, f"{condition}, not {token}", fix)
 
     def fail(self, condition: str, fix: str) -> NoReturn:
         """Refuse the token that comes next."""

@@ -74,8 +74,9 @@ class Extents(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
             return cast("tuple[int, ...]", value)
         parts = str(value).lower().split("x")
         if len(parts) != len(self.names) or not all(re.fullmatch("[0-9]{1,9}", p) for p in parts):
+            usual = "256x256x32" if len(self.names) == 3 else "8x4"
             self.fail(
-                f"{quoted(value)} is not of the form {self.name}, such as 256x256x32", param, ctx
+                f"{quoted(value)} is not of the form {self.name}, such as {usual}", param, ctx
             )
         if "0" in {part.lstrip("0") or "0" for part in parts}:
             self.fail(f"{quoted(value)}: extents must be positive", param, ctx)
@@ -177,8 +178,8 @@ def read_document(where: str) -> Any:
 
 def save_option(command: Command) -> Command:
     """Return a command with the option that names the file of a document."""
-    told = "Write what was built as a document; - is standard output, and nothing else goes there."
-    return click.option("--save", metavar="FILE", help=told)(command)
+    text = "Write what was built as a document; - is standard output, and nothing else goes there."
+    return click.option("--save", metavar="FILE", help=text)(command)
 
 
 def saved_document(where: str | None, value: Any) -> bool:
@@ -221,10 +222,10 @@ def json_text(value: Any, indent: str = "") -> str:
     deeper = indent + "  "
     if isinstance(value, dict) and value:
         pairs = cast("dict[str, Any]", value).items()
-        parts = [f"{json.dumps(str(key))}: {json_text(held, deeper)}" for key, held in pairs]
+        parts = [f"{json.dumps(str(key))}: {json_text(item, deeper)}" for key, item in pairs]
         opening, closing = "{}"
     elif isinstance(value, list | tuple) and _height(value) > 2:
-        parts = [json_text(held, deeper) for held in cast("list[Any]", value)]
+        parts = [json_text(item, deeper) for item in cast("list[Any]", value)]
         opening, closing = "[]"
     else:
         return json.dumps(value)
@@ -368,9 +369,9 @@ def _from_npy(file: BinaryIO, operand: str, where: object) -> NDArray[Any]:
 
     promised = _header(file, operand, where)[-1]
     start = file.tell()
-    held = file.seek(0, os.SEEK_END) - start
-    if held < promised:  # refused before room is made for what is missing
-        raise _cut_short(operand, where, promised, held)
+    present = file.seek(0, os.SEEK_END) - start
+    if present < promised:  # refused before room is made for what is missing
+        raise _cut_short(operand, where, promised, present)
     file.seek(0)
     try:
         return np.lib.format.read_array(file, allow_pickle=False)
@@ -402,8 +403,8 @@ def _header(
     return shape, fortran_order, dtype, prod((dtype.itemsize, *shape))
 
 
-def _cut_short(operand: str, where: object, promised: int, held: int) -> InputError:
-    condition = f"cut short: its header declares {promised:,} bytes of data, it holds {held:,}"
+def _cut_short(operand: str, where: object, promised: int, present: int) -> InputError:
+    condition = f"cut short: its header declares {promised:,} bytes of data, it holds {present:,}"
     return _refused(operand, where, condition, REWRITE)
 
 

@@ -343,16 +343,16 @@ def _complain(request: Request, checked: Checked) -> None:
     if checked:
         return
     wrong = [(finding.subject, finding.broken) for finding in checked.errors]
-    said = "; ".join(f"{what}: {b.condition} ({b.rule}) [{b.source}]" for what, b in wrong)
+    reasons = "; ".join(f"{what}: {b.condition} ({b.rule}) [{b.source}]" for what, b in wrong)
     ways = dict.fromkeys(b.fix for _, b in wrong if b.fix)
     fix = "; ".join(ways) or "choose another tile or other subgroups"
     if request.strict:
-        raise LegalityError("gemm", {"target": request.target}, said, fix)
+        raise LegalityError("gemm", {"target": request.target}, reasons, fix)
     if not request.oversized and not _fits_somewhere(checked):
         given = {"tile": "x".join(map(str, request.tile)), "target": request.target}
-        raise LegalityError("gemm", given, said, f"{fix}; {OVERSIZED}")
-    told = f"{request.target} would refuse this kernel: {said}. Way out: {fix}"
-    click.echo(f"pycute-xe: warning: {told}", err=True)
+        raise LegalityError("gemm", given, reasons, f"{fix}; {OVERSIZED}")
+    warning = f"{request.target} would refuse this kernel: {reasons}. Way out: {fix}"
+    click.echo(f"pycute-xe: warning: {warning}", err=True)
 
 
 def _fits_somewhere(checked: Checked) -> bool:
@@ -368,9 +368,9 @@ def _proved(kernel: Kernel) -> Verdict:
 
     proof = verify(kernel)
     if not proof:
-        told = {"disproved": "is wrong", "needs": "is right for some sizes only"}
-        said = told.get(proof.answer, "could not be proved")
-        click.echo(f"pycute-xe: the kernel {said}:\n{proof}", err=True)
+        outcomes = {"disproved": "is wrong", "needs": "is right for some sizes only"}
+        outcome = outcomes.get(proof.answer, "could not be proved")
+        click.echo(f"pycute-xe: the kernel {outcome}:\n{proof}", err=True)
         raise click.exceptions.Exit(1)
     return proof
 
@@ -387,10 +387,10 @@ def _settled(name: str, array: NDArray[Any], kernel: Kernel, dtype: str | None) 
     from pycute_xe.numeric import as_numeric
 
     wanted = kernel.operand(name).value_type
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         array = as_matrix(name, array, wanted, as_numeric(dtype) if dtype else None)
-    for warning in told:
+    for warning in caught:
         click.echo(f"pycute-xe: warning: {warning.message}", err=True)
     room = np.zeros(array.nbytes + 64, np.uint8)
     start = -room.ctypes.data % 64

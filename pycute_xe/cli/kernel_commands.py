@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,12 +29,12 @@ __all__ = ["draw_command", "explain_command", "run_command", "verify_command"]
 def _kernel_in(command: str, document: str) -> Kernel:
     from pycute_xe.kernel import Kernel
 
-    found = read_document(document)
-    if not isinstance(found, Kernel):
-        condition = f"{document} is a document of {type(found).__name__}, not of Kernel"
+    value = read_document(document)
+    if not isinstance(value, Kernel):
+        condition = f"{document} is a document of {type(value).__name__}, not of Kernel"
         fix = "write one with: pycute-xe gemm --save kernel.json"
         raise InputError(command, {"document": document}, condition, fix)
-    return found
+    return value
 
 
 # ------------------------------------------------------------ verify
@@ -100,17 +101,17 @@ def run_command(
     kernel = _kernel_in("run", document)
     files = _files(kernel, output)
     values = dict(_value(kernel, one) for one in given)
-    found, report = run(
+    results, report = run(
         kernel, executor=executor, target=target, dtype=dtype, report=True, **values
     )
-    arrays = dict(zip((o.name for o in kernel.outputs), _each(kernel, found), strict=True))
+    arrays = dict(zip((o.name for o in kernel.outputs), _each(kernel, results), strict=True))
     write_files({path: partial(write_array, array=arrays[name]) for name, path in files.items()})
     if not saved_document("-" if json else None, report):
         click.echo(str(report))
 
 
-def _each(kernel: Kernel, found: Any) -> tuple[Any, ...]:
-    return (found,) if len(kernel.outputs) == 1 else tuple(found)
+def _each(kernel: Kernel, results: Any) -> tuple[Any, ...]:
+    return (results,) if len(kernel.outputs) == 1 else tuple(results)
 
 
 def _value(kernel: Kernel, text: str) -> tuple[str, Any]:
@@ -121,6 +122,9 @@ def _value(kernel: Kernel, text: str) -> tuple[str, Any]:
         raise InputError("run", {"kernel": kernel.name}, condition, "write A=A.npy")
     arrays = {operand.name for operand in kernel.inputs if operand.modes}
     if name in arrays:
+        if re.fullmatch(r"[-+.\d]+", value) and not Path(value).exists():
+            condition = f"{name} is an array, and {value} is a number"
+            raise InputError("run", {"kernel": kernel.name}, condition, f"write {name}={name}.npy")
         return name, read_array(name, value)
     for kind in (int, float):
         try:
@@ -193,5 +197,5 @@ def _named(name: str) -> Any:
     """The value of a document or of C++ text, or the atom of a name."""
     from pycute_xe.cutlass import get_atom
 
-    found = read_value(name, "atom")
-    return get_atom(name) if found is None else found
+    value = read_value(name, "atom")
+    return get_atom(name) if value is None else value

@@ -66,10 +66,10 @@ class LayoutOutcome:
 
     def to_json(self) -> str:
         """Return everything, for programs."""
-        told = self.explanation
-        steps = told and [
+        why = self.explanation
+        steps = why and [
             {"number": number, "text": step.text, "value": _json(step.value)}
-            for number, step in told.numbered()
+            for number, step in why.numbered()
         ]
         return json.dumps(
             {
@@ -78,7 +78,7 @@ class LayoutOutcome:
                 "text": value_text(self.value),
                 "value": _json(self.value),
                 "offsets": self._offsets(),
-                "explanation": told and {"title": told.title, "rule": told.rule, "steps": steps},
+                "explanation": why and {"title": why.title, "rule": why.rule, "steps": steps},
                 "files": list(self.files),
             },
             indent=2,

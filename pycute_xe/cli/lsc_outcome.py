@@ -128,19 +128,19 @@ def pointed(text: str, broken: Broken) -> tuple[str, str, str]:
                                  ^
     """
     mark = {"error": "✗", "warning": "!"}[broken.level]
-    said = f"{mark} {broken.condition} ({broken.rule}) [{broken.source}]. Way out: {broken.fix}"
-    return text, " " * column_of(text, broken) + "^", said
+    remark = f"{mark} {broken.condition} ({broken.rule}) [{broken.source}]. Way out: {broken.fix}"
+    return text, " " * column_of(text, broken) + "^", remark
 
 
 def column_of(text: str, broken: Broken) -> int:
     """Return where the field stands in a message's text that a broken rule speaks about."""
     quantity = broken.condition.split(" is ")[0].replace(" ", "_")
-    found = _TEXT.fullmatch(text)
-    if found is None:
+    match = _TEXT.fullmatch(text)
+    if match is None:
         return 0
     field = _FIELDS.get(quantity, "address" if quantity.startswith(("surface", "base")) else "data")
     if field in ("data", "address"):
-        place = (_DATA if field == "data" else _ADDRESS).search(text, found.end("exec_size"))
-        return found.start("op") if place is None else place.start(1)
-    start = found.start(field)
-    return found.start("sfid") if start < 0 else start
+        place = (_DATA if field == "data" else _ADDRESS).search(text, match.end("exec_size"))
+        return match.start("op") if place is None else place.start(1)
+    start = match.start(field)
+    return match.start("sfid") if start < 0 else start

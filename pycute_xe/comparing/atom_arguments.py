@@ -28,15 +28,15 @@ def as_mma_atom(given: object, operation: str) -> MmaAtom:
     >>> as_mma_atom("XE_DPAS_TT<8,f32,bf16>", "feeds").shape_mnk
     (8, 16, 16)
     """
-    found = get_atom(given) if isinstance(given, str) else given
-    if isinstance(found, Dpas):
-        return MmaAtom(found)
-    if isinstance(found, MmaAtom):
-        return found
+    atom = get_atom(given) if isinstance(given, str) else given
+    if isinstance(atom, Dpas):
+        return MmaAtom(atom)
+    if isinstance(atom, MmaAtom):
+        return atom
     raise CuteError(
         operation,
         {"mma": given},
-        f"{type(found).__name__} is not an MMA atom",
+        f"{type(atom).__name__} is not an MMA atom",
         "give the copy first, then the MMA: XE_DPAS_TT<8,f32,bf16>",
     )
 
@@ -57,15 +57,15 @@ def as_copy_atom(given: object, operation: str, wanted: Numeric | None = None) -
     >>> as_copy_atom(op, "feeds", bf16) == as_copy_atom(str(op), "feeds", bf16)
     True
     """
-    found = (parse_template_name(given) or get_atom(given)) if isinstance(given, str) else given
-    if isinstance(found, Block2DOp):
-        return _of_operation(found, wanted)
-    if isinstance(found, CopyAtom | LegacyCopyAtom):
-        return found if wanted is None else _carrying(found, wanted)
+    atom = (parse_template_name(given) or get_atom(given)) if isinstance(given, str) else given
+    if isinstance(atom, Block2DOp):
+        return _of_operation(atom, wanted)
+    if isinstance(atom, CopyAtom | LegacyCopyAtom):
+        return atom if wanted is None else _carrying(atom, wanted)
     raise CuteError(
         operation,
         {"copy": given},
-        f"{type(found).__name__} is not a block-2D copy atom",
+        f"{type(atom).__name__} is not a block-2D copy atom",
         "write a name such as XE_2D_U16x32x16_LD_N, or make_copy_atom(XE_LOAD_2D(16, 32, 16), "
         "'bf16')",
     )

@@ -23,7 +23,7 @@ __all__ = [
     "KIND_WORDS",
     "AtomHead",
     "AtomRecord",
-    "FoundAtoms",
+    "AtomRecords",
     "describe_atom",
     "head_of",
     "head_of_copy",
@@ -92,7 +92,7 @@ class AtomRecord(AtomHead):
         return self.name
 
 
-class FoundAtoms(tuple[AtomRecord, ...]):
+class AtomRecords(tuple[AtomRecord, ...]):
     """What `search_atoms` found: a tuple with a short ``repr``, a line each for ``print``."""
 
     __slots__ = ()
@@ -102,7 +102,7 @@ class FoundAtoms(tuple[AtomRecord, ...]):
     def __repr__(self) -> str:
         """How many, and the first names.
 
-        >>> FoundAtoms([record_of("XE_2D_U16x16x16_LD_V")])
+        >>> AtomRecords([record_of("XE_2D_U16x16x16_LD_V")])
         <1 atom: XE_2D_U16x16x16_LD_V>
         """
         names = ", ".join(record.name for record in self[:3])
@@ -111,8 +111,8 @@ class FoundAtoms(tuple[AtomRecord, ...]):
         return f"<{count}: {names}{more}>" if self else f"<{count}>"
 
     def __str__(self) -> str:
-        """The names, a line each."""
-        return "\n".join(map(str, self))
+        """The names, a line each, or a line that says that the tuple is empty."""
+        return "\n".join(map(str, self)) or "0 atoms"
 
 
 KIND_WORDS: dict[str, Callable[[AtomHead], bool]] = {

@@ -98,14 +98,14 @@ class Row:
         return self.before != self.after
 
     @property
-    def told(self) -> tuple[str, str]:
+    def texts(self) -> tuple[str, str]:
         """Before and after as texts."""
         before, after = map(_text, (self.before, self.after))
         return before, after
 
     def __str__(self) -> str:
         """What, before and after."""
-        return f"{self.what} {' → '.join(self.told)}".strip()
+        return f"{self.what} {' → '.join(self.texts)}".strip()
 
 
 def _text(value: Value) -> str:
@@ -147,10 +147,10 @@ class Difference:
     @property
     def sections(self) -> tuple[str, ...]:
         """The headings under which anything differs, names and ways of writing left out."""
-        found = dict.fromkeys(row.section for row in self.changed if row.section != NAMES)
+        differing = dict.fromkeys(row.section for row in self.changed if row.section != NAMES)
         if any(line[0] != " " for line in self.listing):
-            found["statements"] = None
-        return tuple(found)
+            differing["statements"] = None
+        return tuple(differing)
 
     @property
     def equal(self) -> bool:
@@ -172,8 +172,8 @@ class Difference:
             return f"other {', '.join(self.sections)}"
         if "messages" in self.sections:
             return "same owners, other messages"
-        said = ", ".join(others) if others else "bytes of registers"
-        return f"same owners, other {said}"
+        differences = ", ".join(others) if others else "bytes of registers"
+        return f"same owners, other {differences}"
 
     def __repr__(self) -> str:
         """The two sides."""
@@ -182,21 +182,21 @@ class Difference:
     def __str__(self) -> str:
         """The verdict, then what differs: at most 25 lines of 100 columns."""
         listing = self._near()
-        most, lines = _PARAGRAPH, [self.verdict, *self._told(_PARAGRAPH)]
+        most, lines = _PARAGRAPH, [self.verdict, *self._paragraphs(_PARAGRAPH)]
         while most > 1 and len(lines) + min(len(listing), _LEAST) > _LINES:
             most -= 1
-            lines = [self.verdict, *self._told(most)]
+            lines = [self.verdict, *self._paragraphs(most)]
         return "\n".join(map(fitting, _cut([*lines, *listing])))
 
-    def _told(self, most: int) -> Iterator[str]:
+    def _paragraphs(self, most: int) -> Iterator[str]:
         """Yield what is said above the listing, up to so many lines of a section."""
         yield from _paragraph(f"{self.kind}: {self.before} → {self.after}", "  ", most)
         for what, change in self.owners:
             if change.moved:
                 yield from _paragraph(f"owners of {what}: {change.brief}", "  ", most)
         for section in dict.fromkeys(row.section for row in self.changed):
-            told = "; ".join(str(row) for row in self.changed if row.section == section)
-            yield from _paragraph(f"{section:16} {told}", " " * 17, most)
+            differences = "; ".join(str(row) for row in self.changed if row.section == section)
+            yield from _paragraph(f"{section:16} {differences}", " " * 17, most)
         for words in self.notes:
             yield from _paragraph(f"* {words}", "  ", most)
         alike = dict.fromkeys(row.section for row in self.rows if not row.differs)

@@ -44,7 +44,7 @@ _CHANNEL = 32
 class Side:
     """One atom, seen as `diff` needs it.
 
-    ``facts`` are its parameters by name; ``said`` the owners of each element by its layouts;
+    ``facts`` are its parameters by name; ``claimed`` the owners of each element by its layouts;
     ``picture`` its registers, ``None`` where ``why`` says why; ``units`` the widths of 8 to 64 bits
     in which registers show what is said; ``offsets`` the layout of a copy, (work-item, value) →
     offset in memory.
@@ -55,7 +55,7 @@ class Side:
     messages: tuple[str, ...]
     shape: Place
     bits: int
-    said: Owners
+    claimed: Owners
     picture: RegisterPicture | None
     units: tuple[int, ...]
     why: str = ""
@@ -65,22 +65,22 @@ class Side:
     @property
     def work_item_units(self) -> tuple[int, ...]:
         """Widths in which each work-item holds what is said, in whatever order."""
-        said = {place: [t for t, _ in owners] for place, owners in self.said.items()}
+        wanted = {place: [t for t, _ in owners] for place, owners in self.claimed.items()}
         return tuple(
             unit
-            for unit, held in _read(self.picture)
-            if {p: [t for t, _ in owners] for p, owners in held.items()} == said
+            for unit, owned in _read(self.picture)
+            if {p: [t for t, _ in owners] for p, owners in owned.items()} == wanted
         )
 
     @property
-    def held(self) -> Owners:
+    def owners(self) -> Owners:
         """The owner of each element in registers, which have one of each."""
         return _alone(self.picture, None)
 
     @property
     def repeated(self) -> int:
         """Elements that several work-items, or one under several numbers, are said to own."""
-        return sum(len(owners) > 1 for owners in self.said.values())
+        return sum(len(owners) > 1 for owners in self.claimed.values())
 
     @property
     def rows_in_a_dword(self) -> int:
@@ -95,7 +95,7 @@ class Side:
     def adjacent(self) -> int:
         """Adjacent columns that work-item 0 is said to own from the first on."""
         count = 1
-        while (0, count) in self.said.get((0, count), ()):
+        while (0, count) in self.claimed.get((0, count), ()):
             count += 1
         return count
 
@@ -212,8 +212,8 @@ def _turned(side: Side) -> Side:
     if picture is not None:
         slots = tuple(place and (place[1], place[0]) for place in picture.slots)
         picture = replace(picture, slots=slots)
-    said = {(x, y): owners for (y, x), owners in side.said.items()}
-    return replace(side, shape=(side.shape[1], side.shape[0]), said=said, picture=picture)
+    turned = {(x, y): owners for (y, x), owners in side.claimed.items()}
+    return replace(side, shape=(side.shape[1], side.shape[0]), claimed=turned, picture=picture)
 
 
 def _mma_side(mma: MmaAtom, operand: Operand) -> Side:
@@ -226,7 +226,7 @@ def _mma_side(mma: MmaAtom, operand: Operand) -> Side:
         "registers": str(picture.registers),
     }
     shape, owners = mma.operand_shape(operand), _owners(mma.ownership(operand))
-    units = tuple(unit for unit, held in _read(picture) if held == owners)
+    units = tuple(unit for unit, owned in _read(picture) if owned == owners)
     return Side(
         f"{operand} of {mma}", facts, (str(op),), shape, picture.bits, owners, picture, units
     )
@@ -234,8 +234,8 @@ def _mma_side(mma: MmaAtom, operand: Operand) -> Side:
 
 def _owners(ownership: tuple[tuple[Place, ...], ...]) -> Owners:
     owners: dict[Place, tuple[Owner, ...]] = {}
-    for work_item, held in enumerate(ownership):
-        for value, place in enumerate(held):
+    for work_item, places in enumerate(ownership):
+        for value, place in enumerate(places):
             owners[place] = (*owners.get(place, ()), (work_item, value))
     return owners
 
@@ -266,7 +266,7 @@ class AtomDiff(Difference):
     held: Change | None = None
     meaning: tuple[str, ...] = ()
 
-    def _told(self, most: int) -> Iterator[str]:
+    def _paragraphs(self, most: int) -> Iterator[str]:
         return (line for text in self._texts(most) for line in text.split("\n"))
 
     def _texts(self, most: int) -> Iterator[str]:
@@ -307,21 +307,21 @@ def diff_atoms(a: object, b: object = None, operand: Operand | None = None) -> A
     read in units of 32 bits, registers show what XE_2D_U16x16x16_LD_V says
     """
     before, after = sides(a, b, operand)
-    said = None if b is None else _change(before.said, after.said, 0)
-    held = _held(before, after, alone=b is None)
-    names = ("said by layouts", "held in registers" if said else "said, against registers")
+    layouts = None if b is None else _change(before.claimed, after.claimed, 0)
+    registers = _register_change(before, after, alone=b is None)
+    names = ("said by layouts", "held in registers" if layouts else "said, against registers")
     return AtomDiff(
         kind="atom",
         before=before.label,
         after=after.label if b is not None else "its registers",
         rows=tuple(_rows(before, after)),
-        owners=tuple((what, c) for what, c in zip(names, (said, held), strict=True) if c),
+        owners=tuple((what, c) for what, c in zip(names, (layouts, registers), strict=True) if c),
         parameters=tuple(_parameters(before, after)),
         messages=(before.messages, after.messages),
         shapes=(before.shape, after.shape),
         bits=before.bits,
-        said=said,
-        held=held,
+        said=layouts,
+        held=registers,
         meaning=tuple(_meaning(before, after)),
     )
 
@@ -339,16 +339,16 @@ def _rows(before: Side, after: Side) -> Iterator[Row]:
         yield Row("registers", "", *("none" if s.picture is None else "" for s in (before, after)))
 
 
-def _held(before: Side, after: Side, alone: bool) -> Change | None:
+def _register_change(before: Side, after: Side, alone: bool) -> Change | None:
     """The change of registers; of one atom, from what is said to its registers."""
     left, right = before.picture, after.picture
     if left is None or right is None:
         return None
     if alone:
-        return _change(before.said, after.held, 0)
+        return _change(before.claimed, after.owners, 0)
     first, second = _bytes(left), _bytes(right)
     other = sum(first[place] != second[place] for place in first.keys() & second.keys())
-    return _change(before.held, after.held, other)
+    return _change(before.owners, after.owners, other)
 
 
 def _bytes(picture: RegisterPicture) -> dict[Place, int]:
@@ -378,19 +378,19 @@ def _meaning(before: Side, after: Side) -> Iterator[str]:
     """What the figures come from, in words; of an atom alone each is said once."""
     both = (before, after) if before is not after else (before,)
     yield from dict.fromkeys(map(_shown, both))
-    for tell in (_packing, _turning, _adjacency, _repeating, _padding):
-        told = [tell(side) for side in both]
-        if len(both) == 1 or told[0][0] != told[1][0]:
+    for note in (_packing, _turning, _adjacency, _repeating, _padding):
+        notes = [note(side) for side in both]
+        if len(both) == 1 or notes[0][0] != notes[1][0]:
             yield from (
-                words.format(side.label) for side, (n, words) in zip(both, told, strict=True) if n
+                words.format(side.label) for side, (n, words) in zip(both, notes, strict=True) if n
             )
     if len(both) == 1 or before.picture is None or after.picture is None:
         return
-    said, held = before.said == after.said, before.picture == after.picture
+    same_layouts, same_registers = before.claimed == after.claimed, before.picture == after.picture
     yield from _strides(before, after)
-    if said and not held:
+    if same_layouts and not same_registers:
         yield "the layouts do not tell them apart: code that reads single registers must"
-    if held and not said:
+    if same_registers and not same_layouts:
         yield "the registers are alike: only the layouts say something else"
 
 
@@ -399,7 +399,7 @@ def _strides(before: Side, after: Side) -> Iterator[str]:
     old, new = before.facts.get(STRIDE), after.facts.get(STRIDE)
     if old is None or new is None or old == new:
         return
-    alike = before.said == after.said and before.picture == after.picture
+    alike = before.claimed == after.claimed and before.picture == after.picture
     only = "only offsets differ" if alike else "offsets differ"
     if before.offsets == after.offsets:
         yield f"the layouts of stores count row by row, whatever the {STRIDE}: no offset differs"

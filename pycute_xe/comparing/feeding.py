@@ -28,7 +28,7 @@ from pycute_xe.comparing.atom_arguments import (
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
@@ -53,19 +53,19 @@ def broken_in(op: Dpas, operand: Operand, places: Iterable[tuple[int, ...]]) -> 
     >>> [b.rule for b in broken_in(XE_DPAS_TT(1, "bf16", "bf16", "bf16", "bf16"), "D", [(16,)])]
     ['dst-grf']
     """
-    bits, found = getattr(op, operand).bits, dict[str, Broken]()
-    for held in places:
-        for broken in _broken_at(op, operand, held[0] * bits // 8):
-            found.setdefault(broken.rule, broken)
-    return tuple(found.values())
+    bits, by_rule = getattr(op, operand).bits, dict[str, Broken]()
+    for slots in places:
+        for broken in _broken_at(op, operand, slots[0] * bits // 8):
+            by_rule.setdefault(broken.rule, broken)
+    return tuple(by_rule.values())
 
 
 @lru_cache(maxsize=1 << 10)
 def _broken_at(op: Dpas, operand: Operand, offset: int) -> tuple[Broken, ...]:
     """The rules that an operand breaks at a byte, on any target."""
     quantities = quantities_of(op) | {FIELDS[operand]: offset}
-    found = (b for t in targets() for b in judge(rules("dpas", "rule", t), quantities))
-    return tuple({broken.rule: broken for broken in found}.values())
+    breaches = (b for t in targets() for b in judge(rules("dpas", "rule", t), quantities))
+    return tuple({broken.rule: broken for broken in breaches}.values())
 
 
 def quantities_of(op: Dpas) -> dict[str, int]:
@@ -82,15 +82,15 @@ def quantities_of(op: Dpas) -> dict[str, int]:
     return DpasMessage(b, a, at, at0, at1, at2, *shape, dst, src0).quantities
 
 
-def said_of(operand: Operand, broken: Iterable[Broken]) -> str:
+def words_of_rules(operand: Operand, broken: Iterable[Broken]) -> str:
     """Return the rules in words, with the looser ones that hold; empty for none."""
-    found = tuple(broken)
+    breaches = tuple(broken)
     table = rules("dpas", "rule", next(iter(targets())))
-    refused = {b.rule for b in errors(found)}
+    refused = {b.rule for b in errors(breaches)}
     looser = [r.id for r in table if r.level == "error" and r.quantity == FIELDS[operand]]
     legal = ", ".join(rule for rule in looser if rule not in refused)
-    told = "; ".join(f"{b.level} {b.rule}: {b.condition} [{b.source}]" for b in found)
-    return f"{f'legal by {legal}, but ' if legal else ''}{told}" if told else ""
+    text = "; ".join(f"{b.level} {b.rule}: {b.condition} [{b.source}]" for b in breaches)
+    return f"{f'legal by {legal}, but ' if legal else ''}{text}" if text else ""
 
 
 # ------------------------------------------------------------ feeding reasons
@@ -111,12 +111,12 @@ def no_such_way(copy: Copy, operand: Operand) -> str:
 
 def other_width(copy: Copy, mma: MmaAtom, operand: Operand) -> str:
     """Why values of the copy's width are not those of the operand."""
-    held, wanted = copy.value_type.bits, mma.operand_type(operand)
-    if held == wanted.bits:
+    kind, wanted = copy.value_type.bits, mma.operand_type(operand)
+    if kind == wanted.bits:
         return ""
     if operand == "D":
-        return f"{wanted} results must be converted to {held} bits to be stored"
-    return f"its {held}-bit values must be converted to {wanted} first"
+        return f"{wanted} results must be converted to {kind} bits to be stored"
+    return f"its {kind}-bit values must be converted to {wanted} first"
 
 
 def illegal(copy: Copy) -> str:
@@ -130,10 +130,10 @@ def other_block(block: Place, mma: MmaAtom, operand: Operand) -> str:
     (high, wide), (rows, cols) = block, mma.operand_shape(operand)
     if high % rows == 0 and wide % cols == 0:
         return ""
-    said = f"its block of {high}x{wide}"
+    block_ = f"its block of {high}x{wide}"
     if high < rows or wide < cols:
-        return f"{said} is smaller than {operand} of {rows}x{cols}"
-    return f"{said} does not divide into {operand} tiles of {rows}x{cols}"
+        return f"{block_} is smaller than {operand} of {rows}x{cols}"
+    return f"{block_} does not divide into {operand} tiles of {rows}x{cols}"
 
 
 # ------------------------------------------------------------ feeding
@@ -200,10 +200,10 @@ def _judged(copy: Copy, mma: MmaAtom, operand: Operand, order: Order) -> Feed:
     if why:
         return Feed(copy, mma, operand, order, "impossible", why)
     where = _where(copy, turned)
-    tiles, held = _tiles(where, mma, operand)
-    places = tuple(map(tuple, cast("list[list[int]]", held.tolist())))
+    tiles, slots = _tiles(where, mma, operand)
+    places = tuple(map(tuple, cast("list[list[int]]", slots.tolist())))
     # Neighbours in order, in every tile.
-    runs_on = bool((held[:, 1:] - held[:, :-1] == 1).all())
+    runs_on = bool((slots[:, 1:] - slots[:, :-1] == 1).all())
     broken = broken_in(mma.op, operand, places) if runs_on else None
     kind: Kind = "reorder" if broken is None or errors(broken) else "free"
     return Feed(copy, mma, operand, order, kind, "", tiles, places, broken or ())
@@ -220,10 +220,10 @@ def _where(copy: Copy, turned: bool) -> NDArray[np.int64]:
     """The slot of the copy's registers that holds each element of the operand."""
     import numpy as np
 
-    held = copy.places_held
-    (slots,) = np.nonzero(held[:, 0] >= 0)
+    places = copy.places_held
+    (slots,) = np.nonzero(places[:, 0] >= 0)
     where = np.full(copy.shape, -1)
-    where[held[slots, 0], held[slots, 1]] = slots
+    where[places[slots, 0], places[slots, 1]] = slots
     return where.T if turned else where
 
 
@@ -235,10 +235,10 @@ def _tiles(
 
     (high, wide), (rows, cols) = where.shape, mma.operand_shape(operand)
     tiled = where.reshape(high // rows, rows, wide // cols, cols).transpose(0, 2, 1, 3)
-    held = tiled.reshape(-1, rows * cols)[:, _wanted(mma, operand)]
-    order = np.argsort(held[:, 0], kind="stable")  # no two tiles share a slot
+    slots = tiled.reshape(-1, rows * cols)[:, _wanted(mma, operand)]
+    order = np.argsort(slots[:, 0], kind="stable")  # no two tiles share a slot
     down, right = order // (wide // cols) * rows, order % (wide // cols) * cols
-    return tuple(zip(down.tolist(), right.tolist(), strict=True)), held[order]
+    return tuple(zip(down.tolist(), right.tolist(), strict=True)), slots[order]
 
 
 @cache
@@ -261,7 +261,7 @@ _UNITS = (8, 16, 32)
 _COLUMNS = 100
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class Feed:
     """Whether a copy leaves in registers what a DPAS reads, or a DPAS what a store writes.
@@ -305,13 +305,13 @@ class Feed:
         >>> print(feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").slots)
         (16,2,8):(2,1,32)
         """
-        held = [slot for places in self.places for slot in places]
-        moved: list[int | None] = list(held)
-        if held and self.operand != "D":
-            moved = [None] * (max(held) + 1)
-            for element, slot in enumerate(held):
+        slots = [slot for places in self.places for slot in places]
+        moved: list[int | None] = list(slots)
+        if slots and self.operand != "D":
+            moved = [None] * (max(slots) + 1)
+            for element, slot in enumerate(slots):
                 moved[slot] = element
-        if None in moved or not held:
+        if None in moved or not slots:
             return tuple(moved)
         return layout_of(cast("list[int]", moved)) or tuple(moved)
 
@@ -332,7 +332,7 @@ class Feed:
         pairs = sorted(product(widths, repeat=2), key=lambda pair: (pair[0] != pair[1], pair))
         for source, destination in pairs if self.places else ():
             copy, mma = (destination, source) if self.operand == "D" else (source, destination)
-            if all(_stays(held, bits, copy, mma) for held in self.places):
+            if all(_stays(slots, bits, copy, mma) for slots in self.places):
                 return source, destination
         return None
 
@@ -424,13 +424,13 @@ def _instructions(places: tuple[tuple[int, ...], ...], bits: int, stores: bool) 
 
     source = np.array(places).reshape(-1)
     if stores:
-        held, source = source, np.full(source.max() + 1, -1)
-        source[held] = np.arange(held.size)
+        slots, source = source, np.full(source.max() + 1, -1)
+        source[slots] = np.arange(slots.size)
     try:
-        found = moves_from(source, bits)
+        moves = moves_from(source, bits)
     except KernelError:
         return None
-    return sum(move.instructions for move in found)
+    return sum(move.instructions for move in moves)
 
 
 def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:
@@ -461,9 +461,9 @@ def words_of(feed: Feed) -> str:
     tiles = f"{count} tiles of {rows}x{cols}" if count > 1 else f"one tile of {rows}x{cols}"
     if feed.kind == "free":
         reads = "leaves" if feed.operand == "D" else "reads"
-        told = said_of(feed.operand, feed.warnings)
+        words = words_of_rules(feed.operand, feed.warnings)
         free = f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
-        return f"{free}; {told}" if told else free
+        return f"{free}; {words}" if words else free
     what = _PATTERNS.get(feed.pattern, "elements lie in another order")
     how = feed.movement
     if feed.units and feed.units[0] != feed.units[1]:
@@ -476,9 +476,9 @@ def words_of(feed: Feed) -> str:
 
 def _read(feed: Feed) -> str:
     """What becomes of values of another type of the same width."""
-    held, wanted = feed.copy.value_type, feed.mma.operand_type(feed.operand)
-    if held == wanted or held.kind == "unsigned":  # unsigned stands for bits of any kind
+    kind, wanted = feed.copy.value_type, feed.mma.operand_type(feed.operand)
+    if kind == wanted or kind.kind == "unsigned":  # unsigned stands for bits of any kind
         return ""
     if feed.operand == "D":
-        held, wanted = wanted, held
-    return f"; bits of {held} are taken for {wanted}"
+        kind, wanted = wanted, kind
+    return f"; bits of {kind} are taken for {wanted}"

@@ -18,7 +18,7 @@ from pycute_xe.comparing.atom_record import (
     KIND_WORDS,
     AtomHead,
     AtomRecord,
-    FoundAtoms,
+    AtomRecords,
     head_of,
     head_of_copy,
     record_of,
@@ -156,7 +156,7 @@ def search_atoms(
     target: str | Target | None = None,
     shipped: bool | None = None,
     faithful: bool | None = None,
-) -> FoundAtoms:
+) -> AtomRecords:
     """Return the atoms that meet every filter given, in the order of `catalogue`.
 
     With ``feeds`` those come first whose elements are as wide as the operand's, and of these those
@@ -210,7 +210,7 @@ def search_atoms(
     if mma is None:
         names = (text for text in _names(shipped) if spelled is None or spelled.search(text))
         heads = filter(named, map(head_of, names))
-        return FoundAtoms(filter(able, (record_of(head.name) for head in heads)))
+        return AtomRecords(filter(able, (record_of(head.name) for head in heads)))
     copies = copies_of_blocks(_whole_tiles(mma, operands), shipped)
     spelt = (copy for copy in copies if spelled is None or spelled.search(str(copy)))
     heads = filter(named, map(head_of_copy, spelt))
@@ -225,7 +225,7 @@ def search_atoms(
         return record.bits not in widths, min(inf if n is None else n for _, n in record.moves)
 
     # A stable sort: of one cost the order of the catalogue stays.
-    return FoundAtoms(sorted(filter(able, serving), key=cost))
+    return AtomRecords(sorted(filter(able, serving), key=cost))
 
 
 def _names(shipped: bool | None) -> Iterator[str]:

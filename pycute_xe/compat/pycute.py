@@ -275,8 +275,8 @@ def cosize(layout: Any) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
-    found = core.cosize(layout) if isinstance(layout, core.Layout) else layout.cosize
-    return found() if callable(found) else found
+    answer = core.cosize(layout) if isinstance(layout, core.Layout) else layout.cosize
+    return answer() if callable(answer) else answer
 
 
 def _by_mode(function: Callable[..., Layout], layout: Any, parts: tuple[Any, ...]) -> Layout:

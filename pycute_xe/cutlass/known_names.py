@@ -81,11 +81,11 @@ def parse_template_name(text: str) -> Block2DOp | None:
     >>> parse_template_name("XE_LOAD_2D<16, 32, 32, 16>")
     XE_LOAD_2D(16, 32, 32, 16)
     """
-    found = _GRAMMAR.fullmatch(as_name(text).strip())
-    if found is None:
+    match = _GRAMMAR.fullmatch(as_name(text).strip())
+    if match is None:
         return None
-    kind = cast("Kind", found[1])
-    numbers = [int(part) for part in found[2].split(",")]
+    kind = cast("Kind", match[1])
+    numbers = [int(part) for part in match[2].split(",")]
     most = 4 if kind in WITH_BLOCKS else 3
     if not 3 <= len(numbers) <= most:
         raise CuteError(
@@ -220,7 +220,7 @@ def _template(kind: Kind, bits: int, height: int, width: int, block: int) -> Blo
     """The operation, if work-items can share its block and a target has it."""
     op = Block2DOp(kind, bits, height, width, block)
     quantities = op.message.quantities
-    if any(_allows(found, quantities) for found in _limits(op.message.op)):
+    if any(_allows(limits, quantities) for limits in _limits(op.message.op)):
         return op if height * width % SUBGROUP == 0 else None
     return None
 
@@ -234,5 +234,5 @@ def _limits(way: str) -> frozenset[tuple[Rule, ...]]:
     )
 
 
-def _allows(found: tuple[Rule, ...], quantities: Mapping[str, int]) -> bool:
-    return all(rule.holds(quantities) for rule in found if rule.applies(quantities))
+def _allows(limits: tuple[Rule, ...], quantities: Mapping[str, int]) -> bool:
+    return all(rule.holds(quantities) for rule in limits if rule.applies(quantities))

@@ -69,12 +69,12 @@ def _traits(name: LegacyCopyName) -> Iterator[Note]:
         yield "shipped", f"CUTLASS ships it without Copy_Traits; {rule}"
     elif name.traits == "unusable":
         yield "shipped", f"CUTLASS's Copy_Traits of it do not compile; {rule}"
-    if name.says("traits_say"):
-        yield "traits", f"CUTLASS's traits {name.says('traits_say')}; {rule}"
-    if name.says("dealt") == "sides swapped":
+    if name.fact_of("traits_say"):
+        yield "traits", f"CUTLASS's traits {name.fact_of('traits_say')}; {rule}"
+    if name.fact_of("dealt") == "sides swapped":
         swapped = "CUTLASS's traits read the block with its sides exchanged"
         yield "dealt", f"{swapped}; the layouts equal them, ownership() is the documented one"
-    if name.says("dealt") == "by eight":
+    if name.fact_of("dealt") == "by eight":
         eight = "CUTLASS's traits deal eight columns of two rows at a time"
         yield "dealt", f"{eight}, not one column to a work-item; layouts and ownership() equal them"
 
@@ -94,9 +94,9 @@ def _letter(name: LegacyCopyName) -> Iterator[Note]:
 
 
 def _memory(name: LegacyCopyName) -> Iterator[Note]:
-    if name.says("memory_side"):
+    if name.fact_of("memory_side"):
         other = "CUTLASS's traits list other elements for the memory side, which no work-item owns"
-        yield "memory side", f"{other}: {_SIDES[str(name.says('memory_side'))]}"
+        yield "memory side", f"{other}: {_SIDES[str(name.fact_of('memory_side'))]}"
 
 
 def _sent(name: LegacyCopyName) -> Iterator[Note]:
@@ -106,12 +106,12 @@ def _sent(name: LegacyCopyName) -> Iterator[Note]:
         return
     why = why_not(name, sent)
     if why:
-        told = f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
+        text = f"CUTLASS sends {name.fact_of('sends')}, which {why}; the messages here do not"
     else:
         packed = ", packed as for VNNI" if sent.vnni and name.mode != "V" else ""
-        told = f"CUTLASS moves it as {name.says('sends')}{packed}"
-    yield "message", told
-    if name.says("shuffles"):
+        text = f"CUTLASS moves it as {name.fact_of('sends')}{packed}"
+    yield "message", text
+    if name.fact_of("shuffles"):
         moved = "CUTLASS then moves values between work-items: registers() shows them before that"
         yield "shuffles", moved
 
@@ -123,12 +123,12 @@ def note_of_registers(
 
     ``exact`` are the widths in which registers show what is said, values in order.
     """
-    said = "the registers of a work-item hold other elements than ownership() says"
+    condition = "the registers of a work-item hold other elements than ownership() says"
     if exact:
-        return f"{said}, unless read {' or '.join(map(str, exact))} bits at a time"
+        return f"{condition}, unless read {' or '.join(map(str, exact))} bits at a time"
     unit = unit_of_own_elements(picture, owned)
     if unit is None:
-        return said
+        return condition
     return (
         f"the registers of a work-item, read {unit} bits at a time, hold the elements "
         "that ownership() says in another order or with gaps"
@@ -164,14 +164,14 @@ def legacy_places(name: LegacyCopyName, value_bits: int) -> NDArray[np.int64]:
     parts: list[NDArray[np.int64]] = []
     for part in lower(name, ANY_TARGET):
         first, rest = divmod(part.x * part.message.bits, value_bits)
-        held = _held(part.message, rest, value_bits)
-        parts.append(np.where(held < 0, held, held + np.array((part.y, first))))
+        slots = _slots_of(part.message, rest, value_bits)
+        parts.append(np.where(slots < 0, slots, slots + np.array((part.y, first))))
     places = np.concatenate(parts)
     return places[:, ::-1] if name.mode == "T" else places
 
 
 @lru_cache(maxsize=1 << 8)
-def _held(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
+def _slots_of(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
     """(row, column) of each value in the registers of a message that starts ``start`` bits on."""
     import numpy as np
 
@@ -190,19 +190,19 @@ def _held(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
     return out
 
 
-def all_shown(held: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
+def all_shown(registers: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
     """Return whether registers, in units of so many values, hold what work-items own, in order.
 
     What `CopyAnswers` asks of each work-item, asked of all at once: a search asks it of many atoms.
     """
     import numpy as np
 
-    if not len(held):
+    if not len(registers):
         return False
     values = np.arange(len(owned[0]))
     unit, inside = values // whole, values % whole
     slots = (unit * SUBGROUP + np.arange(SUBGROUP)[:, None]) * whole + inside
-    return bool(slots.max() < len(held) and (held[slots] == owned).all())
+    return bool(slots.max() < len(registers) and (registers[slots] == owned).all())
 
 
 # ------------------------------------------------------------ legacy values
@@ -335,7 +335,7 @@ class LegacyCopyAtom(BlockAnswers):
 
     @property
     def _sides_swapped(self) -> bool:
-        return self.name.says("dealt") == "sides swapped"
+        return self.name.fact_of("dealt") == "sides swapped"
 
     @cached_property
     def _steps(self) -> Steps:
@@ -440,7 +440,7 @@ class LegacyCopyAtom(BlockAnswers):
     @property
     def is_artefact(self) -> bool:
         """Whether CUTLASS's traits of this name do not map onto the block."""
-        return self.name.says("traits_say") is not None
+        return self.name.fact_of("traits_say") is not None
 
     @property
     def notes_by_subject(self) -> dict[str, str]:

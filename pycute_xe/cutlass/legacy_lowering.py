@@ -195,10 +195,10 @@ def _broken(name: LegacyCopyName, target: str) -> tuple[Broken, ...]:
     row_bits = name.memory_shape[1] * name.bits
     if row_bits % 8:
         return errors(judge(rules("block2d", "block", target), {"row_bits": row_bits}))
-    found: dict[str, Broken] = {}
+    by_rule: dict[str, Broken] = {}
     for message in {part.message: None for part in messages_of(name)}:
-        found |= {broken.rule: broken for broken in _forbidden(message, target)}
-    return tuple(found.values())
+        by_rule |= {broken.rule: broken for broken in _forbidden(message, target)}
+    return tuple(by_rule.values())
 
 
 @lru_cache(maxsize=1 << 14)
@@ -305,12 +305,12 @@ def sent_by_cutlass(name: LegacyCopyName) -> Block2D | None:
     >>> print(sent_by_cutlass(parse_block2d_name("XE_2D_U8x32x32_LD_N")))
     lsc_load_block2d.ugm (M1,1) V:d8.2x16x32nt
     """
-    text = name.says("sends")
-    found = _BLOCK.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    text = name.fact_of("sends")
+    match = _BLOCK.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         return None
-    bits, count, width, height = map(int, found.groups()[:4])
-    turned, vnni = (letter == "t" for letter in found.groups()[4:])
+    bits, count, width, height = map(int, match.groups()[:4])
+    turned, vnni = (letter == "t" for letter in match.groups()[4:])
     return Block2D(op_of(name), bits, height, width, count, transpose=turned, vnni=vnni)
 
 

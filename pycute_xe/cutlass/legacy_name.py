@@ -92,7 +92,7 @@ class LegacyCopyName:
         """The row of ``atoms/block2d_names.toml``, ``None`` for a name that is not shipped."""
         return _facts().get(str(self))
 
-    def says(self, key: str) -> object:
+    def fact_of(self, key: str) -> object:
         """Return what the row of a shipped name says under a key, else ``None``."""
         return self.fact.get(key) if self.fact else None
 
@@ -104,8 +104,8 @@ class LegacyCopyName:
     @property
     def traits(self) -> Literal["usable", "unusable", "none"]:
         """Whether CUTLASS has traits for it, without which no copy can be built there."""
-        found = self.fact.get("traits", "usable") if self.fact else "none"
-        return cast("Literal['usable', 'unusable', 'none']", found)
+        traits = self.fact.get("traits", "usable") if self.fact else "none"
+        return cast("Literal['usable', 'unusable', 'none']", traits)
 
     @cached_property
     def counts(self) -> Literal["memory", "logical"]:
@@ -178,13 +178,13 @@ def _too_large(data_type: str, rows_: int | str, cols: int | str) -> ShapeError:
 
 def _refuse_type(text: str) -> None:
     """Say what to write for a name with a type where it has a width."""
-    found = _WITH_TYPE.fullmatch(text.strip())
+    match = _WITH_TYPE.fullmatch(text.strip())
     try:
-        numeric = as_numeric(found[2].lower()) if found else None
+        numeric = as_numeric(match[2].lower()) if match else None
     except DTypeError:
         return
-    if found and numeric:
-        name = f"{found[1]}U{numeric.bits}{found[3]}"
+    if match and numeric:
+        name = f"{match[1]}U{numeric.bits}{match[3]}"
         if _GRAMMAR.fullmatch(name):
             way_out = f'get_atom("{name}", "{numeric}")'
             condition = f"a name holds a width, as U{numeric.bits}; {numeric} is the value_type"
@@ -205,13 +205,13 @@ def parse_block2d_name(text: str) -> LegacyCopyName:
 
 @lru_cache(maxsize=1 << 12)
 def _parsed(text: str) -> LegacyCopyName:
-    found = _GRAMMAR.fullmatch(text)
-    if found is None:
+    match = _GRAMMAR.fullmatch(text)
+    if match is None:
         _refuse_type(text)
         near = nearest_spelling(text, shipped_names())
         tip = f"did you mean {', '.join(near)}?" if near else f"write {_SPELLING}"
         raise CuteError("get_atom", {"name": text}, f"the name does not read {_SPELLING}", tip)
-    packed, data_type, rows_, cols, way, mode, twin = found.groups()
+    packed, data_type, rows_, cols, way, mode, twin = match.groups()
     if max(len(rows_), len(cols)) > 9:
         raise _too_large(data_type, rows_, cols)
     return LegacyCopyName(
@@ -243,7 +243,7 @@ def register_steps(name: LegacyCopyName) -> Steps:
     (((16, 0, 2),), ((2, 0, 1), (2, 0, 32), (8, 1, 0)))
     """
     rows, cols = name.logical_shape
-    if name.says("dealt") == "by eight":
+    if name.fact_of("dealt") == "by eight":
         return ((8, 0, 1), (2, 1, 0)), ((cols // 8, 0, 8), (rows // 2, 2, 0))
     adjacent = adjacent_columns(name)
     group = SUBGROUP * adjacent
@@ -251,14 +251,14 @@ def register_steps(name: LegacyCopyName) -> Steps:
         return _narrow(name, rows, cols)
     inner, across = (adjacent, 0, 1), (cols // group, 0, group)
     down = _down(name, rows, across)
-    if name.says("order") == "rows first":
+    if name.fact_of("order") == "rows first":
         down = ((rows, 1, 0), across)
     return ((SUBGROUP, 0, adjacent),), (inner, *down)
 
 
 def memory_steps(name: LegacyCopyName) -> tuple[Step, ...] | None:
     """Return the modes that CUTLASS's traits list for the memory side; ``None``: the values."""
-    side = name.says("memory_side")
+    side = name.fact_of("memory_side")
     if side is None:
         return None
     if side == "one value":

@@ -102,10 +102,10 @@ def as_subject(given: Any) -> Any:
     >>> print(as_subject("XE_LOAD_2D<16,8,16>"), type(as_subject("XE_LOAD_2D<16,8,16>")).__name__)
     XE_LOAD_2D<16,8,16> CopyAtom
     """
-    found = read_name(given) if isinstance(given, str) else given
-    if isinstance(found, Dpas):
-        return MmaAtom(found)
-    return as_copy(found) if isinstance(found, (Block2DOp, LinearOp)) else found
+    value = read_name(given) if isinstance(given, str) else given
+    if isinstance(value, Dpas):
+        return MmaAtom(value)
+    return as_copy(value) if isinstance(value, (Block2DOp, LinearOp)) else value
 
 
 def _refuse_stride(name: str, gmem_stride: tuple[Any, ...] | None) -> None:
@@ -195,6 +195,10 @@ def _misnamed(name: str) -> CuteError:
         return CuteError(
             "get_atom", {"name": name}, "the parameters do not match the template", f"write {form}"
         )
+    if re.match(r"[\s(]*_?\d", name) and ":" in name:
+        wrong = "the text is a layout, and not the name of an atom"
+        fix = f'write Layout.from_str("{name[:60]}"), in a shell: pycute-xe layout "{name[:60]}"'
+        return CuteError("get_atom", {"name": name}, wrong, fix)
     near = nearest_spelling(name, catalogue())
     forms = "XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8,f32,bf16>"
     return CuteError(

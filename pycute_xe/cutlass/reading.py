@@ -64,10 +64,10 @@ def mma_printed_so(thr_id: Layout, shape_mnk: Any, layouts: Layouts, op: Any) ->
         if _mma_print(atom) != wanted:
             raise _other(atom, [a.name for a in _mmas() if _mma_print(a) == wanted])
         return atom
-    found = [atom for atom in _mmas() if _mma_print(atom) == wanted]
-    if len(found) == 1:
-        return found[0]
-    raise _several([atom.name for atom in found], "MMA atom", "op")
+    atoms = [atom for atom in _mmas() if _mma_print(atom) == wanted]
+    if len(atoms) == 1:
+        return atoms[0]
+    raise _several([atom.name for atom in atoms], "MMA atom", "op")
 
 
 def _mma_print(atom: MmaAtom) -> tuple[Any, ...]:
@@ -92,45 +92,45 @@ def copy_printed_so(
     ``fits`` says whether an atom is the one of the tiling that was printed.
     Raises `CuteError` where several atoms do, none does, or the one that is told does not.
     """
-    held = _type_of(bits, value_type)
-    wanted = _told(layouts)
-    stand_in = held or _of_width(bits)[0]
+    numeric = _type_of(bits, value_type)
+    wanted = _in_one_form(layouts)
+    stand_in = numeric or _of_width(bits)[0]
     if op is None:
         alike = (a for a in _copies(size(layouts[3]), stand_in) if _copy_print(a) == wanted)
-        found = list(filter(fits, alike))
-        if len(found) != 1:
-            options = "op" if held or not found else "op= and value_type"
-            raise _several(list(dict.fromkeys(map(str, found))), "copy atom", options)
-        atom = found[0]
+        fitting = list(filter(fits, alike))
+        if len(fitting) != 1:
+            options = "op" if numeric or not fitting else "op= and value_type"
+            raise _several(list(dict.fromkeys(map(str, fitting))), "copy atom", options)
+        atom = fitting[0]
     else:
         atom = _of_operation(op, stand_in, wanted)
-    if held is None:
+    if numeric is None:
         condition = f"{atom} prints so for every type of {bits} bits"
         named = ", ".join(f'"{kind}"' for kind in _of_width(bits))
         raise CuteError("print", {}, condition, f"give value_type= one of {named}")
     return atom
 
 
-def _of_operation(op: Any, held: Numeric, wanted: Layouts) -> CopyAnswers:
-    atom = _operation(op, held)
+def _of_operation(op: Any, numeric: Numeric, wanted: Layouts) -> CopyAnswers:
+    atom = _operation(op, numeric)
     if isinstance(atom, MmaAtom):
         raise CuteError("print", {"op": op}, "op is an MMA, not a copy", "give XE_LOAD_2D<…>")
     turned = [atom]
     if isinstance(atom, LegacyCopyAtom):
-        turned.append(LegacyCopyAtom(atom.name, held, not atom.m_major))
-    for found in turned:
-        if _copy_print(found) == wanted:
-            return found
-    near = [str(a) for a in _copies(size(wanted[3]), held) if _copy_print(a) == wanted]
+        turned.append(LegacyCopyAtom(atom.name, numeric, not atom.m_major))
+    for candidate in turned:
+        if _copy_print(candidate) == wanted:
+            return candidate
+    near = [str(a) for a in _copies(size(wanted[3]), numeric) if _copy_print(a) == wanted]
     raise _other(atom, near)
 
 
 def _copy_print(atom: CopyAnswers) -> Layouts:
     tvs = cast("Any", atom)
-    return _told((atom.thr_id, tvs.layout_src_tv, tvs.layout_dst_tv, atom.layout_ref_tv))
+    return _in_one_form((atom.thr_id, tvs.layout_src_tv, tvs.layout_dst_tv, atom.layout_ref_tv))
 
 
-def _told(layouts: Layouts) -> Layouts:
+def _in_one_form(layouts: Layouts) -> Layouts:
     """The layouts in one form; a side without owners, memory, tells that and nothing else.
 
     CUTLASS's older traits differ among themselves in what they write there.
@@ -143,15 +143,15 @@ def _unowned(threads: Layout) -> bool:
     return size(threads) > 1 and size(filter_zeros(threads)) == 1
 
 
-def _copies(count: int, held: Numeric) -> Iterator[CopyAnswers]:
+def _copies(count: int, numeric: Numeric) -> Iterator[CopyAnswers]:
     """Atoms of the catalogue that move so many values."""
     for name in catalogue():
         if "TT" in name and not name.startswith("XE_2D"):
             continue
         try:
-            atoms = [cast("CopyAnswers", get_atom(name, held))]
+            atoms = [cast("CopyAnswers", get_atom(name, numeric))]
             if isinstance(atoms[0], LegacyCopyAtom):
-                atoms.append(LegacyCopyAtom(atoms[0].name, held, m_major=True))
+                atoms.append(LegacyCopyAtom(atoms[0].name, numeric, m_major=True))
             yield from (atom for atom in atoms if size(atom.layout_ref_tv) == count)
         except CuteError:
             continue  # not for values of this type
@@ -162,21 +162,21 @@ def _plain(layout: Layout) -> Layout:
     return coalesce(layout, (1,) * len(layout)) if len(layout) > 1 else coalesce(layout)
 
 
-def _operation(op: Any, held: Numeric | None) -> MmaAtom | CopyAnswers:
+def _operation(op: Any, numeric: Numeric | None) -> MmaAtom | CopyAnswers:
     """The atom of an operation, named in any of the ways there are."""
     if isinstance(op, str):
         op = _named(op)
     if isinstance(op, (CopyAnswers, MmaAtom)):
-        return op if held is None or isinstance(op, MmaAtom) else _retyped(op, held)
+        return op if numeric is None or isinstance(op, MmaAtom) else _retyped(op, numeric)
     if isinstance(op, Dpas):
         return make_mma_atom(op)
-    if held is None:
+    if numeric is None:
         fix = "give its name, such as XE_DPAS_TT<8,float,bfloat16_t>"
         raise CuteError("print", {"op": op}, f"op {op} is not an MMA operation", fix)
     if isinstance(op, (Block2DOp, LinearOp)):
-        return _made(op, held)
+        return _made(op, numeric)
     if isinstance(op, LegacyCopyName):
-        return LegacyCopyAtom(op, held)
+        return LegacyCopyAtom(op, numeric)
     kind = type(op).__name__
     condition = f"op, of type {kind}, is not an operation for this print"
     raise CuteError(
@@ -184,10 +184,10 @@ def _operation(op: Any, held: Numeric | None) -> MmaAtom | CopyAnswers:
     )
 
 
-def _retyped(atom: CopyAnswers, held: Numeric) -> CopyAnswers:
+def _retyped(atom: CopyAnswers, numeric: Numeric) -> CopyAnswers:
     if isinstance(atom, LegacyCopyAtom):
-        return LegacyCopyAtom(atom.name, held, atom.m_major)
-    return _made(cast("Any", atom).op, held)
+        return LegacyCopyAtom(atom.name, numeric, atom.m_major)
+    return _made(cast("Any", atom).op, numeric)
 
 
 def _named(text: str) -> Any:
@@ -202,19 +202,19 @@ def _type_of(bits: int, value_type: Any) -> Numeric | None:
         raise DTypeError("print", {"ValueType": f"{bits}b"}, "no type has this width", known)
     if value_type is None:
         return None
-    told = cpp_names().get(value_type) if isinstance(value_type, str) else None
-    held = told or as_numeric(value_type)
-    if held.bits != bits:
-        condition = f"{held} has {held.bits} bits, the printed values have {bits}"
+    by_name = cpp_names().get(value_type) if isinstance(value_type, str) else None
+    numeric = by_name or as_numeric(value_type)
+    if numeric.bits != bits:
+        condition = f"{numeric} has {numeric.bits} bits, the printed values have {bits}"
         named = ", ".join(map(str, _of_width(bits)))
-        raise DTypeError("print", {"value_type": held}, condition, f"one of {named}")
-    return held
+        raise DTypeError("print", {"value_type": numeric}, condition, f"one of {named}")
+    return numeric
 
 
 def _of_width(bits: int) -> tuple[Numeric, ...]:
     known = (*numerics(), "u128", "u256", "u512")
-    found = tuple(kind for kind in map(as_numeric, known) if kind.bits == bits)
-    return tuple(sorted(found, key=lambda kind: kind.kind != "unsigned"))
+    kinds = tuple(kind for kind in map(as_numeric, known) if kind.bits == bits)
+    return tuple(sorted(kinds, key=lambda kind: kind.kind != "unsigned"))
 
 
 def _several(names: list[str], kind: str, options: str) -> CuteError:
@@ -228,9 +228,9 @@ def _several(names: list[str], kind: str, options: str) -> CuteError:
 
 
 def _other(atom: MmaAtom | CopyAnswers, near: list[str]) -> CuteError:
-    told = f"{atom} has other layouts than those printed"
+    condition = f"{atom} has other layouts than those printed"
     fix = f"these have them: {_listed(list(dict.fromkeys(near)))}" if near else "give another op"
-    return CuteError("print", {"op": str(atom)}, told, fix)
+    return CuteError("print", {"op": str(atom)}, condition, fix)
 
 
 def _listed(names: list[str]) -> str:
@@ -266,10 +266,10 @@ def tiled_mma(lines: Lines, op: Any) -> TiledMma:
     if any(type(d) is not int or d % SUBGROUP for d in leaves(stride[1:])):
         raise ShapeError("print", {"ThrLayoutVMNK": threads}, condition, "paste the whole line")
     subgroups = Layout(shape[1:], _divided(stride[1:]))
-    found = TiledMma(atom, subgroups, _permutation(lines["PermutationMNK"]))
-    if found.thr_layout_vmnk != threads:
+    tiled = TiledMma(atom, subgroups, _permutation(lines["PermutationMNK"]))
+    if tiled.thr_layout_vmnk != threads:
         raise ShapeError("print", {"ThrLayoutVMNK": threads}, condition, "paste the whole line")
-    return found
+    return tiled
 
 
 def _divided(stride: Any) -> Any:
@@ -299,10 +299,10 @@ def _copy_atom(
     if "Kind" not in lines:
         return copy_printed_so(layouts, bits, op, value_type, fits)
     own = _own_operation(lines)
-    found = copy_printed_so(layouts, bits, own, value_type, fits)
-    if op is not None and copy_printed_so(layouts, bits, op, value_type, fits) != found:
+    atom = copy_printed_so(layouts, bits, own, value_type, fits)
+    if op is not None and copy_printed_so(layouts, bits, op, value_type, fits) != atom:
         raise InputError("print", {"op": op}, f"the print names {own} itself", "leave op out")
-    return found
+    return atom
 
 
 def _own_operation(lines: Lines) -> Block2DOp:
@@ -329,15 +329,15 @@ def tiled_copy(lines: Lines, op: Any, value_type: Any) -> TiledCopy:
     atom = _copy_atom(lines, op, value_type, fits)
     if not isinstance(atom, CopyAtom):
         return TiledCopy(cast("Any", atom), layout, tile, 1, 0)  # which says why not
-    found = modes_of(atom, layout, tile)
-    if found is None or found != (lines.get("XMode", found[0]), lines.get("YMode", found[1])):
+    modes = modes_of(atom, layout, tile)
+    if modes is None or modes != (lines.get("XMode", modes[0]), lines.get("YMode", modes[1])):
         raise ShapeError(
             "print",
             {"TiledLayout_TV": layout},
             f"it does not begin with one block of {atom}",
             "paste the print of one tiled copy",
         )
-    return TiledCopy(atom, layout, tile, *found)
+    return TiledCopy(atom, layout, tile, *modes)
 
 
 def _demand_layouts(lines: Lines, *names: str) -> None:
@@ -388,12 +388,12 @@ def printed_value(reader: Reader, op: Any, value_type: Any) -> Any:
         reader.refuse("a layout has neither op nor value_type", "leave them out")
     at = reader.peek().at
     try:
-        found = _layout(reader)
+        layout = _layout(reader)
     except CuteError as error:
         raise at_place(reader.text, at, error) from None
     if reader.peek().kind != "end":
         reader.expected("the end", _TREE)
-    return found
+    return layout
 
 
 def _skip_label(reader: Reader) -> None:
@@ -411,16 +411,16 @@ def _lines_of(reader: Reader) -> tuple[str, ...]:
 
 def _printed_atom(reader: Reader, op: Any, value_type: Any) -> Any:
     head, at = reader.peek().text, reader.peek().at
-    found = _section(reader, head)
+    fields = _section(reader, head)
     if head in _ATOM_OF:
-        found |= _section(reader, _ATOM_OF[head])
+        fields |= _section(reader, _ATOM_OF[head])
     if reader.peek().kind != "end":
         reader.expected("the end", "read one print at a time")
-    if value_type is not None and "ValueType" not in found:
+    if value_type is not None and "ValueType" not in fields:
         refuse(reader.text, at, "an MMA has its types in its operation", "leave value_type out")
     try:
         build = _BUILD[head]
-        return build(found, op, value_type) if "ValueType" in found else build(found, op)
+        return build(fields, op, value_type) if "ValueType" in fields else build(fields, op)
     except CuteError as error:
         raise at_place(reader.text, at, error) from None
 
@@ -430,22 +430,22 @@ def _section(reader: Reader, head: str) -> dict[str, Any]:
     reader.take(head, fix=f"paste the whole print, with its {head}")
     kind, keys = _kind(reader) if head == "Copy_Atom" else ("", ())
     wanted = (*keys, *(key for key in _HEADS[head] if key not in keys))
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     while reader.peek().text in wanted:
         key = reader.peek().text
-        if key in found:
+        if key in fields:
             reader.refuse(f"{key} stands twice", "leave one out")
         reader.step()
         reader.take(":", fix="write name: value, as print() does")
         at = reader.peek().at
         try:
-            found[key] = _bits(reader) if key in _BITS else _layout(reader)
+            fields[key] = _bits(reader) if key in _BITS else _layout(reader)
         except CuteError as error:
             raise at_place(reader.text, at, error) from None
-    missing = [key for key in wanted if key not in found]
+    missing = [key for key in wanted if key not in fields]
     if missing:
         reader.expected(missing[0], f"paste the whole print: it has {', '.join(wanted)}")
-    return found | ({"Kind": kind} if kind else {})
+    return fields | ({"Kind": kind} if kind else {})
 
 
 def _kind(reader: Reader) -> tuple[str, tuple[str, ...]]:
@@ -565,9 +565,9 @@ def from_cute(text: str, *, op: Any = None, value_type: Any = None) -> Any:
             'give a str, as in from_cute("Layout<Shape<_8,_4>>")',
         )
     reader = Reader(text)
-    found = printed_value(reader, op, value_type)
-    if found is not NotImplemented:
-        return found
+    value = printed_value(reader, op, value_type)
+    if value is not NotImplemented:
+        return value
     named, last = parse_types(reader)
     if op is not None or value_type is not None:
         option = "op" if op is not None else "value_type"

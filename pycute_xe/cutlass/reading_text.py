@@ -51,7 +51,7 @@ def cpp_names() -> dict[str, Numeric]:
     own = {name: as_numeric(name) for name in numerics()}
     own |= {kind.to_cpp(): kind for kind in map(as_numeric, (*numerics(), *packs)) if kind.row.cpp}
     every = tuple(own.values())
-    return own | {spelling: found for found in every for spelling in found.row.spellings}
+    return own | {spelling: numeric for numeric in every for spelling in numeric.row.spellings}
 
 
 def meaning_of_name(name: str, member: str) -> Any:
@@ -169,7 +169,7 @@ def _place(text: str, at: int) -> str:
 
 
 def _tokens(text: str) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -181,9 +181,9 @@ def _tokens(text: str) -> list[Token]:
         if kind == "number" and len(match[0]) > _MOST_DIGITS:
             refuse(text, at, f"the number has more than {_MOST_DIGITS} digits", "use a smaller one")
         if kind != "blank":
-            found.append(Token(kind, match[0], at))
+            tokens.append(Token(kind, match[0], at))
         at = match.end()
-    return [*found, Token("end", "", len(text.rstrip()))]
+    return [*tokens, Token("end", "", len(text.rstrip()))]
 
 
 class Reader:
@@ -213,10 +213,10 @@ class Reader:
 
     def skip(self, text: str) -> bool:
         """Step over a token if it comes next."""
-        found = self.peek().kind != "end" and self.peek().text == text
-        if found:
+        follows = self.peek().kind != "end" and self.peek().text == text
+        if follows:
             self.index += 1
-        return found
+        return follows
 
     def take(self, text: str, wanted: str = "", fix: str = "") -> None:
         """Step over a token, or refuse what stands there."""
@@ -231,9 +231,9 @@ class Reader:
 
     def expected(self, wanted: str, fix: str = "") -> NoReturn:
         """Refuse the next token, saying what should stand there."""
-        found = repr(self.peek().text) if self.peek().text else "the end"
+        token = repr(self.peek().text) if self.peek().text else "the end"
         self.refuse(
-            f"{wanted} expected, not {found}",
+            f"{wanted} expected, not {token}",
             fix or "write a type, as in Layout<Shape<_8,_4>,Stride<_4,_1>>",
         )
 
@@ -297,12 +297,12 @@ def parse_types(reader: Reader) -> tuple[list[tuple[str, Type]], Type]:
 def _type(reader: Reader) -> Type:
     while reader.peek().text in _AHEAD:
         reader.step()
-    found = _name(reader)
+    tree = _name(reader)
     while reader.peek().text in ("const", "&", "*"):
         if reader.peek().text == "*":
             reader.refuse("a pointer is not a layout, an atom or a type of values", "leave * out")
         reader.step()
-    return found
+    return tree
 
 
 def _name(reader: Reader) -> Type:
@@ -334,12 +334,12 @@ def _name(reader: Reader) -> Type:
 def _arguments(reader: Reader) -> tuple[Type, ...]:
     reader.take("<")
     reader.deeper()
-    found: list[Type] = []
+    arguments: list[Type] = []
     while not reader.skip(">"):
-        found.append(_type(reader))
+        arguments.append(_type(reader))
         if reader.peek().text not in (",", ">"):
             reader.expected("',' or '>'")
         if reader.skip(",") and reader.peek().text == ">":
             reader.expected("a type")
     reader.level -= 1
-    return tuple(found)
+    return tuple(arguments)

@@ -82,7 +82,7 @@ def meaning(
     return enter
 
 
-def said(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return an argument for a message."""
     if isinstance(value, Number):
         return f"the number {value.value}"
@@ -97,7 +97,7 @@ def demand(index: int, value: Any, kinds: type | tuple[type, ...], wanted: str, 
     """Return an argument of the right kind, and refuse any other."""
     if isinstance(value, kinds):
         return value
-    raise Slip(index, f"{said(value)} is not {wanted}", fix)
+    raise Slip(index, f"{shown(value)} is not {wanted}", fix)
 
 
 def raw(index: int, value: Any) -> int:
@@ -122,7 +122,9 @@ def _(*modes: Any) -> tuple[Any, ...]:
     for i, mode in enumerate(modes):
         if isinstance(mode, Number):
             raise Slip(
-                i, f"{said(mode)} is not a type", f"write _{mode.value} or Int<{mode.value}>"
+                i,
+                f"{shown(mode)} is not a type",
+                f"write _{mode.value} or Int<{mode.value}>",
             )
     return modes
 
@@ -157,7 +159,7 @@ def _demand_tree(index: int, tree: Any, leaves: tuple[type, ...], name: str) -> 
         condition = f"{tree.to_cpp()} is known at run time only"
         raise Slip(index, condition, "write its number, as in _8, or paste what print() shows")
     if isinstance(tree, Number):
-        raise Slip(index, f"{said(tree)} is not a type", f"write _{tree.value}")
+        raise Slip(index, f"{shown(tree)} is not a type", f"write _{tree.value}")
     demand(index, tree, leaves, f"an entry of a {name}", "write a static integer, such as _8")
 
 
@@ -209,11 +211,11 @@ def _(bits: Any, signed: Any) -> Numeric:
 
 @meaning("XE_DPAS_TT", least=3, most=5)
 def _(m: Any, *types: Any) -> Dpas:
-    found = [
+    numerics = [
         demand(i, kind, Numeric, "a type", "write one, such as float")
         for i, kind in enumerate(types, 1)
     ]
-    return XE_DPAS_TT(raw(0, m), *found)
+    return XE_DPAS_TT(raw(0, m), *numerics)
 
 
 def _block2d(kind: Any) -> Callable[..., Block2DOp]:
@@ -301,11 +303,11 @@ def _(op: Any, *rest: Any) -> Traits:
     if not rest:
         return Traits(op)
     if not isinstance(op, Block2DOp) or len(rest) < 3:
-        condition = f"the arguments after {said(op)} do not fit its traits"
+        condition = f"the arguments after {shown(op)} do not fit its traits"
         raise Slip(1, condition, "write Copy_Traits<XE_LOAD_2D<…>,_1,_0,bfloat16_t,Stride<_0,_0>>")
     x, y = (demand(i, rest[i - 1], int, "a mode", "write _0 or _1") for i in (1, 2))
-    held = demand(3, rest[2], Numeric, "a type", "write bfloat16_t")
-    return Traits(op, x, y, held)
+    numeric = demand(3, rest[2], Numeric, "a type", "write bfloat16_t")
+    return Traits(op, x, y, numeric)
 
 
 def _first_is_one(strides: Any) -> bool:
@@ -320,15 +322,15 @@ def _first_is_one(strides: Any) -> bool:
 @meaning("Copy_Atom", least=2)
 def _(op: Any, value_type: Any) -> _Copy:
     demand(0, op, (Block2DOp, LinearOp, LegacyCopyName, Traits), "a copy operation", _OPERATION)
-    held = demand(1, value_type, Numeric, "a type", "write one, such as bfloat16_t")
+    numeric = demand(1, value_type, Numeric, "a type", "write one, such as bfloat16_t")
     traits = op if isinstance(op, Traits) else Traits(op)
-    if traits.value_type not in (None, held):
-        condition = f"the traits move {traits.value_type.to_cpp()}, the atom {held.to_cpp()}"
+    if traits.value_type not in (None, numeric):
+        condition = f"the traits move {traits.value_type.to_cpp()}, the atom {numeric.to_cpp()}"
         raise Slip(1, condition, "write the same type twice")
     if isinstance(traits.op, LegacyCopyName):
-        return _Copy(LegacyCopyAtom(traits.op, held, traits.first_is_contiguous), traits)
+        return _Copy(LegacyCopyAtom(traits.op, numeric, traits.first_is_contiguous), traits)
     made: Any = make_copy_atom
-    return _Copy(made(traits.op, held), traits)
+    return _Copy(made(traits.op, numeric), traits)
 
 
 @meaning("TiledCopy", least=3)
@@ -340,11 +342,11 @@ def _(copy: Any, layout: Any, tiler: Any) -> TiledCopy:
     if traits.x_mode is not None or not isinstance(atom, CopyAtom):
         x, y = traits.x_mode or 0, traits.y_mode or 0
         return TiledCopy(atom, layout, tile, x, y)
-    found = modes_of(atom, layout, tile)
-    if found is None:
+    modes = modes_of(atom, layout, tile)
+    if modes is None:
         condition = f"the layout does not begin with one block of {atom}"
         raise Slip(1, condition, "write the traits with their modes, Copy_Traits<…,_1,_0,…>")
-    return TiledCopy(atom, layout, tile, *found)
+    return TiledCopy(atom, layout, tile, *modes)
 
 
 def _extents(tiler: Any) -> tuple[int, ...]:
@@ -355,15 +357,15 @@ def _extents(tiler: Any) -> tuple[int, ...]:
             )
         modes = (mode.shape if isinstance(mode, Layout) else mode for mode in tiler)
         return tuple(product_each((*modes,)))
-    raise Slip(2, f"{said(tiler)} is not a tile", "write Shape<_256,_32>")
+    raise Slip(2, f"{shown(tiler)} is not a tile", "write Shape<_256,_32>")
 
 
 def _linear(kind: str) -> Callable[..., LinearOp]:
     def read(source: Any, destination: Any = None) -> LinearOp:
         fix = "write one, such as uint32_t"
         demand(0, source, Numeric, "a type", fix)
-        found = source if destination is None else demand(1, destination, Numeric, "a type", fix)
-        return LinearOp(kind, source, found)
+        target = source if destination is None else demand(1, destination, Numeric, "a type", fix)
+        return LinearOp(kind, source, target)
 
     return read
 
@@ -399,11 +401,11 @@ class _Scope:
 
     def plain(self, node: Type) -> Any:
         try:
-            found = meaning_of_name(node.name, node.member)
+            value = meaning_of_name(node.name, node.member)
         except CuteError as error:
             raise at_place(self.text, node.at, error) from None
-        if found is not NotImplemented:
-            return found
+        if value is not NotImplemented:
+            return value
         if node.name in MEANINGS:
             self.fail(node, f"{node.name} is given no arguments", f"write {node.name}<…>")
         name = f"{node.name}::{node.member}" if node.member else node.name

@@ -39,7 +39,7 @@ from pycute_xe.kernel.schedules import (
     StreamK,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import conforms, typed
 
 __all__ = ["diff"]
 
@@ -90,6 +90,12 @@ def diff(
     >>> diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V").verdict
     'different owners: held in registers 240 of 256'
     """
+    if operand not in (None, "A", "B", "C", "D"):
+        wrong, fix = "unknown operand", 'use "A", "B", "C" or "D"'
+        raise CuteError("diff", {"operand": operand}, wrong, fix)
+    if not conforms(sizes, Mapping[str, int] | None):
+        wrong = "sizes must map names to integers"
+        raise CuteError("diff", {"sizes": sizes}, wrong, 'write sizes={"M": 256}')
     a, b = _named(one), _named(other)
     kind, machine = _kind(a), get_target(target)
     if other is not None and _kind(b) != kind:
@@ -102,8 +108,8 @@ def diff(
         return differing_kernels(a, b, machine, sizes)
     if kind == "layout":
         return layouts.differing_layouts(a, b)
-    tell = _teller(kind, operand, machine, counts)
-    return between(tell(a), tell(b))
+    side_of = _teller(kind, operand, machine, counts)
+    return between(side_of(a), side_of(b))
 
 
 def _teller(
@@ -175,7 +181,9 @@ def _unlike(a: Any, b: Any) -> CuteError:
     way = "compare two of one kind"
     if (kind, other) == ("copy", "MMA"):
         way = "call feeds(copy, mma, operand)"
-    elif "tiled" in f"{kind} {other}":
+    elif "kernel" in (kind, other) and "tiled MMA" in (kind, other):
+        way = "compare the MMA of the kernel: diff(kernel.mma, mma)"
+    elif "tiled" in f"{kind} {other}" and "kernel" not in (kind, other):
         way = "compare the atoms: tiled.atom"
     return CuteError(
         "diff",
@@ -199,11 +207,11 @@ def _atoms(
     of_mma = isinstance(values[0], (MmaAtom, Dpas))
     block = all(isinstance(x, (CopyAtom, LegacyCopyAtom, Block2DOp)) for x in values if x)
     if (of_mma and (operand is not None or values[1] is None)) or (not of_mma and block):
-        found = diff_atoms(*given, operand)
+        difference = diff_atoms(*given, operand)
         if values[1] is None:
-            return found
+            return difference
         sides = (tuple(tilings.judged(x, target)) for x in values)
-        return replace(found, rows=(*found.rows, *_legality(*sides)))
+        return replace(difference, rows=(*difference.rows, *_legality(*sides)))
     if operand is not None:
         raise CuteError("diff", {"operand": operand}, "a copy has no operands", "leave it out")
     if values[1] is None:

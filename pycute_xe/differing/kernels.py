@@ -53,9 +53,9 @@ def differing_kernels(
     names = _names(one, other)
     if names is None:
         return between(first, _side(other, target, sizes))
-    found = between(first, replace(first, label=other.name))
+    difference = between(first, replace(first, label=other.name))
     rows = (Row(NAMES, "", was, now) for was, now in ((one.name, other.name), *names) if was != now)
-    return replace(found, rows=(*found.rows, *rows))
+    return replace(difference, rows=(*difference.rows, *rows))
 
 
 def _names(one: Kernel, other: Kernel) -> tuple[tuple[str, str], ...] | None:
@@ -165,8 +165,8 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
             if number:
                 key = section, trip
                 counts[key] = counts.get(key, 0) + number
-    told = {key: " + ".join(found) for key, found in texts.items()}
-    return tuple((section, what, v) for (section, what), v in {**told, **counts}.items())
+    work = {key: " + ".join(parts) for key, parts in texts.items()}
+    return tuple((section, what, v) for (section, what), v in {**work, **counts}.items())
 
 
 def _whose(statement: Statement) -> str:

@@ -28,11 +28,11 @@ def differing_layouts(one: AnyLayout, other: AnyLayout) -> Difference:
     sides = one, other
     rows = [
         Row("shape", "", *(str(x.shape) for x in sides)),
-        Row("size", "", *(_told(size, x) for x in sides)),
+        Row("size", "", *(_answer(size, x) for x in sides)),
         Row(NAMES, "", str(one), str(other)),
     ]
     if isinstance(one, Layout) and isinstance(other, Layout):
-        rows.append(Row("cosize", "", *(_told(cosize, x) for x in (one, other))))
+        rows.append(Row("cosize", "", *(_answer(cosize, x) for x in (one, other))))
     notes: tuple[str, ...] = ()
     compared = _compared(one, other)
     if compared is None:
@@ -41,17 +41,17 @@ def differing_layouts(one: AnyLayout, other: AnyLayout) -> Difference:
         if not same:
             notes = ("the offsets were not compared one by one",)
     else:
-        found, notes = compared
-        rows += found
+        values, notes = compared
+        rows += values
     return Difference("layout", str(one), str(other), tuple(rows), notes=notes)
 
 
-def _told(ask: Any, layout: AnyLayout) -> int | str:
+def _answer(ask: Any, layout: AnyLayout) -> int | str:
     try:
-        found = ask(layout)
+        answer = ask(layout)
     except (CuteError, TypeError, AttributeError):
         return "unknown"
-    return found if isinstance(found, int) else str(found)
+    return answer if isinstance(answer, int) else str(answer)
 
 
 def _coalesced(layout: AnyLayout) -> object:
@@ -60,7 +60,7 @@ def _coalesced(layout: AnyLayout) -> object:
 
 def _compared(one: AnyLayout, other: AnyLayout) -> tuple[list[Row], tuple[str, ...]] | None:
     """Return rows and words of the indices that both have; ``None`` for too many or symbols."""
-    sizes = [_told(size, x) for x in (one, other)]
+    sizes = [_answer(size, x) for x in (one, other)]
     if not all(isinstance(n, int) and 0 < n <= MOST for n in sizes):
         return None
     try:
@@ -86,9 +86,9 @@ def _compared(one: AnyLayout, other: AnyLayout) -> tuple[list[Row], tuple[str, .
 
 def _offsets(layout: AnyLayout) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the offset at every index, first mode fastest: a row each."""
-    found = np.asarray(table(layout), np.int64)
+    offsets = np.asarray(table(layout), np.int64)
     count = size(layout)
-    return found.reshape(count, -1)
+    return offsets.reshape(count, -1)
 
 
 def _at(one: AnyLayout, other: AnyLayout, index: int) -> str:

@@ -19,7 +19,7 @@ COUNTS: tuple[Counts, ...] = ((8, 8, 64),)
 MOST = 1 << 20
 """Tiles of K that are compared one by one."""
 
-_WHO = ("work-group", "turn")
+_NOUNS = ("work-group", "turn")
 
 
 def of_plan(plan: Plan) -> Side:
@@ -43,8 +43,8 @@ def of_plan(plan: Plan) -> Side:
         ("names", "", plan.name),
     ]
     try:
-        told = timeline(plan)
-        facts += [("steps", "in all", told.length), ("steps", "waited", told.waited)]
+        steps = timeline(plan)
+        facts += [("steps", "in all", steps.length), ("steps", "waited", steps.waited)]
     except CuteError as error:
         facts += [("steps", "in all", f"unknown: {error.condition}")]
     for what, value in _waits(plan).items():
@@ -60,14 +60,14 @@ def _times(counts: Counts) -> str:
 def _waits(plan: Plan) -> dict[str, int | str]:
     """What pieces wait for and give: how many do, and how they are told apart."""
     pieces = [piece for unit in plan.units for piece in unit]
-    told = sorted((p.tile, p.start, p.needs, p.gives, p.turn, p.parts) for p in pieces)
+    links = sorted((p.tile, p.start, p.needs, p.gives, p.turn, p.parts) for p in pieces)
     waiting = sum(p.needs > 0 for p in pieces)
-    return {"pieces that wait": waiting, "needs and gives": _digest(told)}
+    return {"pieces that wait": waiting, "needs and gives": _digest(links)}
 
 
-def _digest(told: list[Any]) -> str:
+def _digest(links: list[Any]) -> str:
     """Return which needs and gives there are, each once."""
-    kinds = dict.fromkeys((needs, gives) for _, _, needs, gives, _, _ in told)
+    kinds = dict.fromkeys((needs, gives) for _, _, needs, gives, _, _ in links)
     few = [f"({needs}, {gives})" for needs, gives in kinds][:6]
     return ", ".join(few) + (f" and {len(kinds) - 6} more" if len(kinds) > 6 else "")
 
@@ -84,7 +84,7 @@ def _owned(plan: Plan) -> Owned | None:
         return None
     places = np.array([place for place, _, _ in entries], np.int64)
     owners = np.array([(unit, turn) for _, unit, turn in entries], np.int64)
-    return Owned(places, owners[:, 0], owners[:, 1], _WHO)
+    return Owned(places, owners[:, 0], owners[:, 1], _NOUNS)
 
 
 def of_schedule(schedule: Any, counts: tuple[Counts, ...]) -> Side:

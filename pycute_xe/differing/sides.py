@@ -32,7 +32,7 @@ class Owned:
     places: Ints
     first: Ints
     second: Ints
-    who: tuple[str, str] = ("work-item", "value number")
+    nouns: tuple[str, str] = ("work-item", "value number")
 
 
 def owned_by(layout: Layout, tile: tuple[int, ...], turned: bool = False) -> Owned:
@@ -85,7 +85,7 @@ def compared(one: Owned, other: Owned) -> Change:
         for k in shown[:_EXAMPLES]
     )
     figures = (common.size, int(moved.sum()), int(renumbered.sum()), 0)
-    return Change(*figures, examples, repeats, one.who)
+    return Change(*figures, examples, repeats, one.nouns)
 
 
 def _keys(owned: Owned, extents: Ints, seconds: int, span: int) -> Ints:
@@ -136,21 +136,21 @@ def aligned(one: tuple[Line, ...], other: tuple[Line, ...]) -> Iterator[str]:
 
 def _removed_first(lines: list[str]) -> Iterator[str]:
     """Yield lines with those that are removed before those added in their place."""
-    held: list[str] = []
+    added: list[str] = []
     for line in lines:
         if line[0] == "+":
-            held.append(line)
+            added.append(line)
             continue
         if line[0] == " ":
-            yield from held
-            held = []
+            yield from added
+            added = []
         yield line
-    yield from held
+    yield from added
 
 
 def _hidden(one: Iterable[Line], other: Iterable[Line]) -> dict[tuple[str, int], str]:
     """Return what is added to lines that read alike and are not: the first part that differs."""
-    found: dict[tuple[str, int], str] = {}
+    suffixes: dict[tuple[str, int], str] = {}
     theirs = {line.text: line for line in other}
     for line in one:
         twin = theirs.get(line.text)
@@ -159,9 +159,9 @@ def _hidden(one: Iterable[Line], other: Iterable[Line]) -> dict[tuple[str, int],
         was, now = dict(line.details), dict(twin.details)
         name = next((n for n in sorted({*was, *now}) if was.get(n) != now.get(n)), None)
         if name is not None:
-            found[line.text, 0] = f"  where {name} is {was.get(name)}"
-            found[line.text, 1] = f"  where {name} is {now.get(name)}"
-    return found
+            suffixes[line.text, 0] = f"  where {name} is {was.get(name)}"
+            suffixes[line.text, 1] = f"  where {name} is {now.get(name)}"
+    return suffixes
 
 
 # ------------------------------------------------------------ sides

@@ -98,8 +98,8 @@ def of_mma(mma: MmaAtom, target: Target) -> Side:
     for name in _OPERANDS:
         picture: Any = mma.registers(name)
         facts.append(("registers", name, picture.registers))
-        owners[f"{name} by layouts"] = _said(mma.ownership(name))
-        owners[f"{name} in registers"] = _held(picture)
+        owners[f"{name} by layouts"] = _by_layouts(mma.ownership(name))
+        owners[f"{name} in registers"] = _by_registers(picture)
     return Side("MMA", str(mma), (*facts, *judged(mma, target)), owners)
 
 
@@ -143,13 +143,13 @@ def of_copy(copy: CopyAnswers, target: Target) -> Side:
         (NAMES, "operation", str(copy)),
         *judged(copy, target),
     ]
-    owners = {"the block by layouts": _said(copy.ownership())}
+    owners = {"the block by layouts": _by_layouts(copy.ownership())}
     try:
         picture = copy.registers()
     except LegalityError:
         picture = None
     if picture is not None and picture.slots:
-        owners["the block in registers"] = _held(picture)
+        owners["the block in registers"] = _by_registers(picture)
     return Side("copy", str(copy), tuple(facts), owners)
 
 
@@ -161,8 +161,8 @@ def accounts_of(side: Side) -> tuple[Side, Side]:
     if len(side.owners) < 2:
         condition = f"{side.label} fills no registers, which its layouts could be compared with"
         raise CuteError("diff", {"one": side.label}, condition, "give two atoms")
-    said, held = (replace(side, owners={"the block": x}) for x in side.owners.values())
-    return said, replace(held, label="its registers")
+    layouts, registers = (replace(side, owners={"the block": x}) for x in side.owners.values())
+    return layouts, replace(registers, label="its registers")
 
 
 def _registers(copy: CopyAnswers, target: Target) -> Iterator[Fact]:
@@ -178,13 +178,13 @@ def _registers(copy: CopyAnswers, target: Target) -> Iterator[Fact]:
     yield "registers", "show what is said in units of bits", ", ".join(map(str, units)) or None
 
 
-def _said(ownership: tuple[tuple[Any, ...], ...]) -> Owned:
+def _by_layouts(ownership: tuple[tuple[Any, ...], ...]) -> Owned:
     """Return the owners of the elements of a block, as layouts have it."""
-    entries = [(p, t, v) for t, held in enumerate(ownership) for v, p in enumerate(held)]
+    entries = [(p, t, v) for t, places in enumerate(ownership) for v, p in enumerate(places)]
     return _owned(entries)
 
 
-def _held(picture: Any) -> Owned:
+def _by_registers(picture: Any) -> Owned:
     return _owned([(place, t, v) for place, (t, v) in picture.owners().items()])
 
 

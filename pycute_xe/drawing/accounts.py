@@ -14,7 +14,7 @@ from pycute_xe.errors import ShapeError
 __all__ = ["Accounts", "items_slot", "agreement"]
 
 Owner = tuple[int, int]
-_SAID, _DONE = "T said to own it", "T that holds it"
+_CLAIMED, _DONE = "T said to own it", "T that holds it"
 LINE, LONGEST_LINE = 32, 64
 """Register slots in a line of the drawing: a register of narrow values takes several lines."""
 
@@ -25,9 +25,9 @@ def _itself(place: Place) -> Place:
 
 @dataclass(frozen=True)
 class Accounts:
-    """A block of ``shape`` values, who is ``said`` to own each, and the registers that hold them.
+    """A block of ``shape`` values, the owner ``claimed`` of each, and the registers that hold them.
 
-    ``said`` lists (row, column) for each work-item and value, ``picture`` is what the hardware
+    ``claimed`` lists (row, column) for each work-item and value, ``picture`` is what the hardware
     does; either may be ``None``. ``units`` are the widths in bits in which
     registers show what is said. ``place_of`` says where the first panel draws a
     value, ``name`` and ``axes`` name it, ``group_of`` numbers the message that moves it, by the
@@ -36,7 +36,7 @@ class Accounts:
 
     name: str
     shape: Place
-    said: tuple[tuple[Place, ...], ...] | None
+    claimed: tuple[tuple[Place, ...], ...] | None
     picture: RegisterPicture | None
     units: tuple[int, ...] = ()
     axes: tuple[str, str] = ("row", "column")
@@ -48,11 +48,11 @@ class Accounts:
     @cached_property
     def owners(self) -> Mapping[Place, Owner]:
         """(work-item, value) said to own each value of the block; the first where several are."""
-        if self.said is None:
+        if self.claimed is None:
             return self.done
         table: dict[Place, Owner] = {}
-        for lane, held in enumerate(self.said):
-            for value, place in enumerate(held):
+        for lane, places in enumerate(self.claimed):
+            for value, place in enumerate(places):
                 table.setdefault(place, (lane, value))
         return table
 
@@ -65,11 +65,11 @@ class Accounts:
     def wrong(self) -> tuple[int, int]:
         """Values that another work-item holds than is said, and those in another order only."""
         elsewhere = reordered = 0
-        for lane, held in enumerate(self.said or ()):
-            for value, place in enumerate(held):
-                found = self.done.get(place, (-1, -1))
-                elsewhere += found[0] != lane
-                reordered += found[0] == lane and found[1] != value
+        for lane, places in enumerate(self.claimed or ()):
+            for value, place in enumerate(places):
+                holder = self.done.get(place, (-1, -1))
+                elsewhere += holder[0] != lane
+                reordered += holder[0] == lane and holder[1] != value
         return elsewhere, reordered
 
     # ------------------------------------------------------------------ panels
@@ -117,14 +117,14 @@ class Accounts:
         panel = make_panel("in registers", cells, ("register", ""), framed, slot)
         names = [_line_name(row, lines, grf_bytes() // lines) for row in panel.rows]
         heads, colours = _holders(picture, line)
-        short = _SAID if self.said else "T"
+        short = _CLAIMED if self.claimed else "T"
         about = "work-item that holds it" if heads else "slot"
         return panel.headed(about, heads, colours, tuple(names), short, self._full)
 
     def items_panel(self, slot: Place) -> Panel:
         """What each work-item is said to own: a column for each, a row for each value."""
         cells = list(self._items())
-        about = "work-item that is said to own it" if self.said else "work-item that holds it"
+        about = "work-item that is said to own it" if self.claimed else "work-item that holds it"
         panel = make_panel("in work-items", cells, ("value", ""), False, slot)
         heads = tuple(f"T{lane}" for lane in panel.cols)
         short = _DONE if self.picture else "T"
@@ -136,13 +136,13 @@ class Accounts:
 
     def _items(self) -> Iterator[Cell]:
         picture = self.picture
-        if self.said is None and picture is not None:
+        if self.claimed is None and picture is not None:
             for lane in range(SUBGROUP):
                 for value, place in enumerate(picture.held_by(lane)):
                     if place is not None:
                         yield self._cell(place, (value, lane))
-        for lane, held in enumerate(self.said or ()):
-            for value, place in enumerate(held):
+        for lane, places in enumerate(self.claimed or ()):
+            for value, place in enumerate(places):
                 yield self._item(place, (lane, value))
 
     def _item(self, place: Place, owner: Owner) -> Cell:
@@ -197,10 +197,10 @@ class Accounts:
         lines = tuple(map(str, place))
         if as_owner:
             lines = (f"T{owner[0]}", f"V{owner[1]}") if owner else ("–",)
-        found = self.done.get(place)
-        wrong = judged and self.said is not None and found != owner
+        holder = self.done.get(place)
+        wrong = judged and self.claimed is not None and holder != owner
         # A column says one work-item, so a short label says the other.
-        other = found if in_items else owner
+        other = holder if in_items else owner
         short = str(other[0]) if other else "–"
         return Cell(
             *at,
@@ -219,19 +219,19 @@ class Accounts:
         picture = self.picture
         if picture is None:
             return {}
-        held = enumerate(picture.slots)
-        return {place: i * picture.bits // 8 for i, place in held if place is not None}
+        slots = enumerate(picture.slots)
+        return {place: i * picture.bits // 8 for i, place in slots if place is not None}
 
     def _tip(self, place: Place, owner: Owner | None) -> str:
-        what, found = self.element(place), self.done.get(place)
-        who = f"T{owner[0]}·V{owner[1]}" if owner else "no work-item"
-        if found is None:
-            return f"{who} is said to hold {what}" if self.said else what
+        what, holder = self.element(place), self.done.get(place)
+        label = f"T{owner[0]}·V{owner[1]}" if owner else "no work-item"
+        if holder is None:
+            return f"{label} is said to hold {what}" if self.claimed else what
         register, byte = divmod(self._bytes[place], grf_bytes())
         where = f"in register {register}, byte {byte} of it"
-        if found == owner:
-            return f"{who} holds {what} {where}"
-        return f"{who} is said to hold {what}, T{found[0]}·V{found[1]} does {where}"
+        if holder == owner:
+            return f"{label} holds {what} {where}"
+        return f"{label} is said to hold {what}, T{holder[0]}·V{holder[1]} does {where}"
 
 
 def items_slot(first: Panel) -> Place:
@@ -277,8 +277,8 @@ def agreement(
     ``shown`` are the panels, ``labelled`` tells whether cells have labels, ``layouts_agree``
     whether the layouts of the atom say the same as its ownership.
     """
-    said, picture = accounts.said, accounts.picture
-    if said is None:
+    owned, picture = accounts.claimed, accounts.picture
+    if owned is None:
         yield "Colours: the work-item whose registers hold a value."
     elif picture is None:
         yield "Colours: the work-item that is said to own a value."
@@ -298,22 +298,24 @@ def _verdict(accounts: Accounts, marks: bool, layouts_agree: bool) -> Iterator[s
     unit = picture.unit_bits if picture else 0
     widths = " or ".join(f"{unit}-bit" for unit in accounts.units)
     if not elsewhere and not reordered:
-        held = f"the registers, read as {widths} units, hold what is said"
-        yield f"Faithful: {held}." if layouts_agree else f"Note: {held}, but its layouts differ."
+        words = f"the registers, read as {widths} units, hold what is said"
+        yield (
+            f"Faithful: {words}." if layouts_agree else f"Note: {words}, but its layouts differ."
+        )
         return
-    total = sum(map(len, accounts.said or ()))
-    found = f"{elsewhere} of {total} values are with another work-item than is said"
+    total = sum(map(len, accounts.claimed or ()))
+    counts = f"{elsewhere} of {total} values are with another work-item than is said"
     if reordered and elsewhere:
-        found += f", and {reordered} in another order"
+        counts += f", and {reordered} in another order"
     elif reordered:
-        found = f"{reordered} of {total} values are in another order than is said"
+        counts = f"{reordered} of {total} values are in another order than is said"
     corners = f" ({MARKS})" if marks else ""
     if widths:
         # Nothing is wrong with such an atom: it is read in another width.
         yield (
             f"Read in {widths} units, each work-item finds what is said; "
-            f"read in {unit}-bit ones, {found}{corners}."
+            f"read in {unit}-bit ones, {counts}{corners}."
         )
         return
-    yield f"Note: unfaithful{corners}: read as {unit}-bit units, {found}."
+    yield f"Note: unfaithful{corners}: read as {unit}-bit units, {counts}."
     yield "In no width of units do the registers show what is said."

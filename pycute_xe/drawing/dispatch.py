@@ -58,16 +58,16 @@ def of_block2d(message: Block2D, inside: _Inside | None = None) -> Scene:
         raise ShapeError(
             "draw", {"x": str(message)}, "a prefetch reaches no register", "draw the load"
         )
-    held = message.register_map
+    map_ = message.register_map
     drawn = _Elements(message, inside)
     per_register = grf_bytes() // message.element_bytes
-    slots = range(held.elements)
-    found = [held.element(slot % held.lanes, slot // held.lanes) for slot in slots]
-    registers = [drawn.cell(divmod(slot, per_register), found[slot]) for slot in slots]
-    lanes = [drawn.cell(divmod(slot, held.lanes), found[slot]) for slot in slots]
+    slots = range(map_.elements)
+    elements = [map_.element(slot % map_.lanes, slot // map_.lanes) for slot in slots]
+    registers = [drawn.cell(divmod(slot, per_register), elements[slot]) for slot in slots]
+    lanes = [drawn.cell(divmod(slot, map_.lanes), elements[slot]) for slot in slots]
     caption = (
         f"{drawn.wide * message.height} elements of {message.bits} bits fill "
-        f"{held.elements // per_register} registers; {drawn.padding(found)} slots are padding."
+        f"{map_.elements // per_register} registers; {drawn.padding(elements)} slots are padding."
     )
     return Scene(
         str(message),
@@ -105,10 +105,10 @@ class _Elements:
         data = (("row", place[0]), ("col", place[1]), ("number", number))
         return Cell(*place, 5 * y % 16, (str(number),), data, f"row {y}, column {x} in memory")
 
-    def padding(self, found: list[int | None]) -> int:
+    def padding(self, elements: list[int | None]) -> int:
         """Slots that hold no element of the block."""
         last = self.wide * self.message.height
-        return sum(number is None or number >= last for number in found)
+        return sum(number is None or number >= last for number in elements)
 
 
 # ------------------------------------------------------------ of lsc
@@ -162,13 +162,13 @@ def _memory(message: Message) -> Panel:
         return make_panel(
             "in memory", [Cell(0, 0, None, ("counter",), (), tip)], ("surface", "dword"), False
         )
-    held = {place: index for index, place in enumerate(data.channels)}
+    index_of = {place: index for index, place in enumerate(data.channels)}
     columns = 4 if data.mask else data.vector
     cells: list[Cell] = []
     for channel in range(message.exec_size):
         for column in range(columns):
-            if column in held:
-                cells.append(_lsc_cell(message, (channel, column), channel, held[column]))
+            if column in index_of:
+                cells.append(_lsc_cell(message, (channel, column), channel, index_of[column]))
             else:
                 cells.append(
                     Cell(channel, column, None, ("·",), tip=f"{_XYZW[column]} is left out")
@@ -234,15 +234,15 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
             "draw", {"what": what}, "the reorder of an operand of the MMA is drawn", "name A or B"
         )
     fragment = mma.a if what == "A" else mma.b
-    found = [s for s in kernel.statements() if isinstance(s, Reorder) and s.destination == fragment]
-    if not found:
+    moves = [s for s in kernel.statements() if isinstance(s, Reorder) and s.destination == fragment]
+    if not moves:
         raise ShapeError(
             "draw",
             {"what": what},
             f"{fragment} is loaded, not reordered",
             f'draw(kernel, "{what}")',
         )
-    reorder = found[0]
+    reorder = moves[0]
     line, from_line = (
         grf_bytes() * 8 // kernel.fragment(n).value_type.bits for n in (fragment, reorder.source)
     )
@@ -252,14 +252,14 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     number = kept[0] if kept else 0
     came_from = whole[number].tolist()
     rows = sorted({source // from_line for source in came_from})
-    held = {source: places[number * line + i] for i, source in enumerate(came_from)}
+    sources = {source: places[number * line + i] for i, source in enumerate(came_from)}
     before = _panel(
         reorder.source,
         what,
         (0, 0),
         from_line,
         [row * from_line + i for row in rows for i in range(from_line)],
-        held,
+        sources,
     )
     after = _panel(fragment, what, (0, 1), line, [number * line + i for i in range(line)], places)
     arrows = _arrows(came_from, {row: i for i, row in enumerate(rows)}, from_line)
@@ -280,16 +280,16 @@ def _cost(kernel: Kernel, fragment: str) -> str:
 
 
 def _panel(
-    name: str, what: str, slot: Place, line: int, elements: list[int], held: dict[int, Place]
+    name: str, what: str, slot: Place, line: int, elements: list[int], sources: dict[int, Place]
 ) -> Panel:
     cells: list[Cell] = []
     for element in elements:
         row, col = divmod(element, line)
         data = ("element", element), ("row", row), ("col", col)
-        if element not in held:
+        if element not in sources:
             cells.append(Cell(row, col, None, ("·",), data, f"element {element} of {name}"))
             continue
-        place = held[element][::-1] if what == "B" else held[element]
+        place = sources[element][::-1] if what == "B" else sources[element]
         lane, words = element % 16, f"{what}[{place[0]}, {place[1]}]"
         tip = f"T{lane} holds {words} in register {row} of {name}"
         cells.append(Cell(row, col, lane, tuple(map(str, place)), data, tip, joint=","))
@@ -348,7 +348,7 @@ def of_schedule(x: Plan | Timeline) -> Scene:
     axis = f"time, {step} tile{'s' * (step > 1)} of K each" if step > 1 else "time, in tiles of K"
     names = tuple(str(column * step) for column in columns)
     panel = Panel("", tuple(cells), places, columns, "work-group", axis, col_names=names)
-    return Scene(str(done.plan), _told(done), (panel,), "tile", _legend(numbers))
+    return Scene(str(done.plan), _in_words(done), (panel,), "tile", _legend(numbers))
 
 
 def _cell(slot: Slot, column: int, step: int, tile: int, group: int) -> Cell:
@@ -360,7 +360,7 @@ def _cell(slot: Slot, column: int, step: int, tile: int, group: int) -> Cell:
     return Cell(slot.place, column, None if waits else tile, (label,), data, tip, group)
 
 
-def _told(done: Timeline) -> tuple[str, ...]:
+def _in_words(done: Timeline) -> tuple[str, ...]:
     """Say how long it takes and how much of that is work."""
     stuck = f" {len(done.stuck)} wait for ever." if done.stuck else ""
     steps = (
@@ -398,14 +398,14 @@ def of_banks(use: BankUse) -> Scene:
             (("bank", bank), ("turn", turn), ("address", word * width)),
             f"bytes {word * width} to {word * width + width - 1}: bank {bank}, turn {turn + 1}",
         )
-        for bank, held in enumerate(use.held)
-        for turn, word in enumerate(held)
+        for bank, words in enumerate(use.by_bank)
+        for turn, word in enumerate(words)
     ]
     # Unused banks are shown empty: that they idle is what a conflict is about.
     cells += [
         Cell(0, bank, None, ("",), (("bank", bank), ("turn", 0)), f"bank {bank} is not used")
-        for bank, held in enumerate(use.held)
-        if not held
+        for bank, words in enumerate(use.by_bank)
+        if not words
     ]
     return Scene(
         f"Words in {use.banks.count} banks",
@@ -494,6 +494,8 @@ def draw(
     0 0 1 2 3
     1 4 5 6 7
     """
+    if not isinstance(what, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("what is a name")  # which `typed` names
     subject = as_subject(x)
     if isinstance(subject, Layout | ComposedLayout | Mapping) or colour is not None:
         scene = _coloured(cast("object", subject), what, colour, view)

@@ -13,10 +13,9 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.errors import KernelError, UndecidableError
-from pycute_xe.holding.contents import Content
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Call, Choice, Converted, Leaf, Node, Picked
+from pycute_xe.holding.nodes import Call, Choice, Content, Converted, Leaf, Node, Picked
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.layout import Layout, size
@@ -26,7 +25,7 @@ __all__ = [
     "Place",
     "Slot",
     "copied",
-    "held",
+    "operand_image",
     "multiplied",
     "position",
 ]
@@ -96,16 +95,16 @@ def _multiplied_first(kernel: Kernel) -> dict[str, tuple[str, Content]]:
             f"what registers hold is not known: {error.condition}",
             "draw the kernel's mma instead",
         ) from error
-    found: dict[str, tuple[str, Content]] = {}
+    fragments: dict[str, tuple[str, Content]] = {}
     for read in reads:
         if isinstance(read.statement, ir.Mma):
             for operand, name in (("A", read.statement.a), ("B", read.statement.b)):
                 if read.fragment == name:
-                    found.setdefault(operand, (name, read.content))
-    return found
+                    fragments.setdefault(operand, (name, read.content))
+    return fragments
 
 
-def held(kernel: Kernel, operand: str, subgroup: int) -> tuple[Image, str]:
+def operand_image(kernel: Kernel, operand: str, subgroup: int) -> tuple[Image, str]:
     """Return the image of A or B that the kernel's first MMA reads, and its fragment's name.
 
     It is what the statements make of a tile as they stand, right or wrong: moved, converted, and

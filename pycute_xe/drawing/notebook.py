@@ -61,30 +61,28 @@ def _cell(kind: str, value: object) -> str:
 
 def _page(title: str, chip: tuple[str, str] | None, *parts: str) -> str:
     """A title with the verdict behind it, and the parts below."""
-    said = ""
+    badge = ""
     if chip is not None:
-        said = f' <span style="{_CHIP};background:{_COLOURS[chip[1]]}">{escape(chip[0])}</span>'
-    head = f"<div><strong>{escape(title)}</strong>{said}</div>"
+        badge = f' <span style="{_CHIP};background:{_COLOURS[chip[1]]}">{escape(chip[0])}</span>'
+    head = f"<div><strong>{escape(title)}</strong>{badge}</div>"
     style = "overflow-x:auto;line-height:1.35;color:inherit"
     return f'<div style="{style}">{head}{"".join(parts)}</div>'
 
 
 def _remarks(lines: Iterable[object]) -> str:
-    found = "".join(f"<li>{escape(str(line))}</li>" for line in lines)
-    return f'<ul style="margin:.3em 0">{found}</ul>' if found else ""
+    items = "".join(f"<li>{escape(str(line))}</li>" for line in lines)
+    return f'<ul style="margin:.3em 0">{items}</ul>' if items else ""
 
 
 def checked(value: Any) -> str:
     """Return the table of a `Checked`: rules, resources, and what it demands of memory."""
-    found = [
-        ("✗" if f.is_error else "!", f.subject, *_said(f.broken), f.broken.fix)
+    rows = [
+        ("✗" if f.is_error else "!", f.subject, *_rule_cells(f.broken), f.broken.fix)
         for f in value.findings
     ]
-    found += [
-        ("=", h.subject, h.condition, h.rule, h.source, "no room left") for h in value.binding
-    ]
+    rows += [("=", h.subject, h.condition, h.rule, h.source, "no room left") for h in value.binding]
     count = len(value.errors)
-    said = ("legal", "good") if value else (f"refused by {count} rule{'s'[: count > 1]}", "bad")
+    badge = ("legal", "good") if value else (f"refused by {count} rule{'s'[: count > 1]}", "bad")
     used = [(r.name, r.used, r.available, f"{r.share:.0%}", r.detail) for r in value.resources]
     asked = [
         (d.subject, d.quantity, str(d).removeprefix(d.quantity).strip(), "; ".join(d.rules))
@@ -92,15 +90,15 @@ def checked(value: Any) -> str:
     ]
     return _page(
         f"{value.subject} on {value.target.name} ({value.target.product})",
-        said,
+        badge,
         f"<div>{value.passed} rules hold</div>",
-        _table(("", "of", "condition", "rule", "source", "way out"), found),
+        _table(("", "of", "condition", "rule", "source", "way out"), rows),
         _table(("resource", "used", "of", "share", "made of"), used),
         _table(("memory of", "", "must be", "rules"), asked),
     )
 
 
-def _said(broken: Any) -> tuple[str, str, str]:
+def _rule_cells(broken: Any) -> tuple[str, str, str]:
     return broken.condition, broken.rule, broken.source
 
 
@@ -115,9 +113,9 @@ def verdict(value: Any) -> str:
         answer = str(getattr(proof, "answer", "proved" if proof else "disproved"))
         kinds.add(_ANSWERS.get(answer, "open"))
         why = (getattr(proof, name, None) for name in ("condition", "reason", "counterexample"))
-        told = "\n".join(str(words) for words in why if words)
+        reasons = "\n".join(str(words) for words in why if words)
         seconds = f"{getattr(proof, 'seconds', 0.0) * 1e3:.0f} ms"
-        rows.append((answer, str(proof.property), str(proof.statement), told, seconds))
+        rows.append((answer, str(proof.property), str(proof.statement), reasons, seconds))
     chip = ("verified", "good") if value else ("not proved", "open")
     if "bad" in kinds:
         chip = ("disproved", "bad")
@@ -136,12 +134,12 @@ def diff(value: Any) -> str:
     rows.append(("messages", *("\n".join(texts) for texts in value.messages)))
     rows.append((f"block, {value.bits}-bit values", *("{}x{}".format(*s) for s in value.shapes)))
     changes = [("said by layouts", value.said), ("held in registers", value.held)]
-    told = [(what, str(change)) for what, change in changes if change is not None]
+    owners = [(what, str(change)) for what, change in changes if change is not None]
     return _page(
         f"{value.before} → {value.after}",
         (value.verdict, "good" if value.equal else "open"),
         _table(("", value.before, value.after), rows),
-        _table(("", "change"), told),
+        _table(("", "change"), owners),
         _remarks(value.meaning),
     )
 
@@ -149,7 +147,7 @@ def diff(value: Any) -> str:
 def difference(value: Any) -> str:
     """Return the table of a `Difference`: what differs, before and after, and the listing."""
     moved = [(what, str(change)) for what, change in value.owners if change.moved]
-    rows = [(row.section, row.what, *row.told) for row in value.changed]
+    rows = [(row.section, row.what, *row.texts) for row in value.changed]
     return _page(
         f"{value.kind}: {value.before} → {value.after}",
         (value.verdict, "good" if value.equal else "open"),
@@ -254,7 +252,7 @@ _SHOWN = {
     ("pycute_xe.kernel.schedules.coverage", "Timeline"),
 }
 # What is a table, or lines, and how: kernels show their listing, the others what readers found.
-_TOLD = {
+_TABLES = {
     ("pycute_xe.kernel.ir.kernel", "Kernel"): as_text,
     ("pycute_xe.checking.report", "Checked"): checked,
     ("pycute_xe.verifying.verdict", "Verdict"): verdict,
@@ -262,7 +260,7 @@ _TOLD = {
     ("pycute_xe.comparing.differences", "AtomDiff"): diff,
     ("pycute_xe.comparing.changes", "Difference"): difference,
     ("pycute_xe.comparing.feeding", "Feed"): feed,
-    ("pycute_xe.comparing.atom_record", "FoundAtoms"): atoms,
+    ("pycute_xe.comparing.atom_record", "AtomRecords"): atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): explanation,
 }
 
@@ -277,8 +275,8 @@ def bundle(value: Any) -> dict[str, str]:
     out = {"text/plain": str(value)}
     for kind in type(value).__mro__:
         place = kind.__module__, kind.__name__
-        if place in _TOLD:
-            return {**out, "text/html": _TOLD[place](value)}
+        if place in _TABLES:
+            return {**out, "text/html": _TABLES[place](value)}
         if place in _SHOWN:
             picture = _svg(value)
             return out if picture is None else {**out, "image/svg+xml": picture}

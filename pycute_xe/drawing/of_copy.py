@@ -83,24 +83,24 @@ class _Facts:
                 refusals.append((name, error))
                 return None
 
-        said = tried("work-items", atom.ownership)
+        places = tried("work-items", atom.ownership)
         picture = tried("registers", atom.registers)
         messages = tried("messages", lambda: atom.messages(TARGET)) or ()
-        if said is None and picture is None:
+        if places is None and picture is None:
             raise refusals[0][1]
         group = _Blocks(messages, atom.value_type.bits)
         shape = atom.shape
-        if said and len(said) == 1 and picture:
+        if places and len(places) == 1 and picture:
             # One work-item at an address of its own; the registers show all 16 of them.
             shape = SUBGROUP, shape[1]
-            said = tuple(tuple((t, x) for _, x in said[0]) for t in range(SUBGROUP))
-        held = picture if picture and picture.slots else None
+            places = tuple(tuple((t, x) for _, x in places[0]) for t in range(SUBGROUP))
+        filled = picture if picture and picture.slots else None
         accounts = Accounts(
             "in memory",
             shape,
-            said,
-            held,
-            atom.faithful_units if held and said else (),
+            places,
+            filled,
+            atom.faithful_units if filled and places else (),
             ("column", "row (transposed)") if _is_turned(atom) else ("row", "column"),
             place_of=lambda place: atom.place_in_memory(*place),
             group_of=group.number if group.several else None,
@@ -157,7 +157,7 @@ class _Facts:
             yield "Each work-item moves its own row, from or to an address of its own."
         if self.prefetch:
             yield "A prefetch reaches no register: no work-item holds any of it."
-            if self.accounts.said:
+            if self.accounts.claimed:
                 yield "Colours: the work-items that its layouts name."
         else:
             few = sum(map(self.size, shown)) <= LABELLED
@@ -168,12 +168,12 @@ class _Facts:
         for name, error in self.refusals:
             if name != "messages" or "registers" not in dict(self.refusals):
                 yield f"Note: {_LACKING[name]}: {error.condition}."
-        yield from _notes(atom, told=("registers",) if self.accounts.said else ())
+        yield from _notes(atom, shown=("registers",) if self.accounts.claimed else ())
 
     def _layouts_agree(self) -> bool:
         """Whether unfaithfulness, if there is any, shows in the ownership that is drawn."""
         accounts = self.accounts
-        drawn = accounts.said is None or accounts.picture is None or accounts.wrong != (0, 0)
+        drawn = accounts.claimed is None or accounts.picture is None or accounts.wrong != (0, 0)
         return drawn or self.atom.faithful
 
     def _moved(self, in_memory: bool) -> str:
@@ -276,7 +276,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
             f"{share} of {copy.value_type}, by {copy.messages} × {copy.name}, as the tiling says.",
             *_notes(copy.atom),
         ]
-        return Scene(title, tuple(caption), (_said(copy, subgroup),))
+        return Scene(title, tuple(caption), (_ownership_panel(copy, subgroup),))
     _refuse_prefetch(copy.atom)
     bits = copy.value_type.bits
     slots = list(copied(copy, subgroup))
@@ -298,7 +298,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     return Scene(title, tuple(caption), (panel,))
 
 
-def _said(copy: TiledCopy, subgroup: int) -> Panel:
+def _ownership_panel(copy: TiledCopy, subgroup: int) -> Panel:
     """Who is meant to hold what, without a place in registers."""
     modes = len(copy.tiler_mn)
     if modes > 2:
@@ -308,8 +308,8 @@ def _said(copy: TiledCopy, subgroup: int) -> Panel:
     cells: list[Cell] = []
     for lane in range(SUBGROUP):
         for value in range(size(copy.layout_tv_tiled[1])):
-            found = copy.fragment((lane, subgroup), value)
-            row, col = found if modes == 2 else (0, *found)
+            place = copy.fragment((lane, subgroup), value)
+            row, col = place if modes == 2 else (0, *place)
             data = (("lane", lane), ("value", value), ("row", row), ("col", col))
             tip = f"T{lane}·V{value} holds ({row}, {col}) of the tile"
             group = value // copy.atom.values
@@ -318,10 +318,10 @@ def _said(copy: TiledCopy, subgroup: int) -> Panel:
     return make_panel("", cells, axes, framed=copy.messages > 1)
 
 
-def _notes(atom: CopyAnswers, told: tuple[str, ...] = ()) -> list[str]:
+def _notes(atom: CopyAnswers, shown: tuple[str, ...] = ()) -> list[str]:
     """The notes on subjects that the caption has not told of yet."""
     notes = atom.notes_by_subject
-    return [f"Note: {notes[subject]}." for subject in notes if subject not in told]
+    return [f"Note: {notes[subject]}." for subject in notes if subject not in shown]
 
 
 def _refuse_prefetch(atom: CopyAtom) -> None:

@@ -16,8 +16,8 @@ from pycute_xe.drawing.images import (
     Image,
     Place,
     Slot,
-    held,
     multiplied,
+    operand_image,
 )
 from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
@@ -41,7 +41,7 @@ def of_mma_atom(atom: MmaAtom, what: str | None) -> Scene:
     title = f"{_title(names)} (D lies as C) of {atom}"
     caption = [
         f"One instruction, {atom.op}: D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C[{m},{n}].",
-        *(_held(name, _type(mma, name), size(_dealt(atom, name)[1])) for name in names),
+        *(_fragment_line(name, _type(mma, name), size(_dealt(atom, name)[1])) for name in names),
         *(f"Note: drawn as registers hold it; {note}." for note in atom.notes),
     ]
     return Scene(title, tuple(caption), tuple(_panel(mma, name, 0, len(names)) for name in names))
@@ -51,13 +51,13 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
     """One operand as a matrix, in registers and in work-items: what is said, and what is done."""
     m, n, k = atom.shape_mnk
     operand = cast("Operand", name)
-    said, picture = atom.ownership(operand), atom.registers(operand)
+    places, picture = atom.ownership(operand), atom.registers(operand)
     accounts = Accounts(
         name,
         atom.operand_shape(operand),
-        said,
+        places,
         picture,
-        tuple(u for u in (8, 16, 32, 64) if u % picture.bits == 0 and _shows(picture, said, u)),
+        tuple(u for u in (8, 16, 32, 64) if u % picture.bits == 0 and _shows(picture, places, u)),
         _axes(name),
         lambda place: _element(name, _drawn(name, place)),
         _axes(name),
@@ -65,7 +65,7 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
     values = size(_dealt(atom, name)[1])
     caption = [
         f"One instruction, {atom.op}: D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C[{m},{n}].",
-        _held(name, atom.operand_type(operand), values),
+        _fragment_line(name, atom.operand_type(operand), values),
         *agreement(accounts),
         *(f"Note: {note}." for note in atom.notes),
     ]
@@ -73,12 +73,12 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
     return Scene(f"{_title(name)} of {atom}", tuple(caption), panels)
 
 
-def _shows(picture: RegisterPicture, said: tuple[tuple[Place, ...], ...], unit_bits: int) -> bool:
+def _shows(picture: RegisterPicture, places: tuple[tuple[Place, ...], ...], unit_bits: int) -> bool:
     """Whether registers read in units of a width hold what is said, values in order."""
-    held = picture.owners(unit_bits)
+    owners = picture.owners(unit_bits)
     return all(
-        held.get(place) == (lane, value)
-        for lane, owned in enumerate(said)
+        owners.get(place) == (lane, value)
+        for lane, owned in enumerate(places)
         for value, place in enumerate(owned)
     )
 
@@ -107,14 +107,14 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     caption: list[str] = [_share(kernel.mma)]
     panels: list[Panel] = []
     for name in names:
-        panel, lines = _held_panel(kernel, name, what or name, subgroup, len(names))
+        panel, lines = _image_panel(kernel, name, what or name, subgroup, len(names))
         panels.append(panel)
         caption += lines
     caption.append(_instructions(kernel.mma, names))
     return Scene(title, tuple(caption), tuple(panels))
 
 
-def _held_panel(
+def _image_panel(
     kernel: Kernel, name: str, shown: str, subgroup: int, count: int
 ) -> tuple[Panel, list[str]]:
     mma = kernel.mma
@@ -125,7 +125,7 @@ def _held_panel(
             f"Stored by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}." for s in stores
         ]
         return _panel(mma, name, subgroup, count, shown), lines
-    image, fragment = held(kernel, name, subgroup)
+    image, fragment = operand_image(kernel, name, subgroup)
     lines += _loaded(kernel, name, fragment)
     cells = _judged(mma, name, image, list(multiplied(mma, name, subgroup)))
     wrong = sum(cell.wrong for cell in cells)
@@ -245,10 +245,10 @@ def _share(mma: TiledMma) -> str:
 
 
 def _registers(name: str, numeric: Numeric, mma: TiledMma) -> str:
-    return _held(name, numeric, size(mma.fragment("C" if name == "D" else name)[1]))
+    return _fragment_line(name, numeric, size(mma.fragment("C" if name == "D" else name)[1]))
 
 
-def _held(name: str, numeric: Numeric, values: int) -> str:
+def _fragment_line(name: str, numeric: Numeric, values: int) -> str:
     nbytes = 16 * values * numeric.bits // 8
     count = -(-nbytes // grf_bytes())
     registers = f"{count} register{'s' if count > 1 else ''} of {grf_bytes()} bytes"

@@ -95,13 +95,13 @@ def coloured(
     >>> coloured(Layout(4), lambda offset: offset // 2).legend
     ()
     """
-    found = arranged(layout, view)
-    scene = replace(of_layout(found.grid), title=f"Layout {layout}")
+    arrangement = arranged(layout, view)
+    scene = replace(of_layout(arrangement.grid), title=f"Layout {layout}")
     if colour is not None:
-        scene = _painted(scene, found.grid, colour)
-    if found.tile == (0, 0) and view is None and isinstance(layout, ComposedLayout):
+        scene = _painted(scene, arrangement.grid, colour)
+    if arrangement.tile == (0, 0) and view is None and isinstance(layout, ComposedLayout):
         return folded(scene)
-    return in_tiles(scene, layout, found)
+    return in_tiles(scene, layout, arrangement)
 
 
 def _painted(scene: Scene, layout: Layout | ComposedLayout, colour: Colour) -> Scene:
@@ -124,13 +124,13 @@ def _of(colours: Colours | None, name: str) -> Colour | None:
     )
 
 
-def _number(found: object, value: object) -> int:
+def _number(colour: object, value: object) -> int:
     try:
-        return index(cast("SupportsIndex", found))
+        return index(cast("SupportsIndex", colour))
     except TypeError:
         raise ShapeError(
             "draw",
-            {"value": value, "colour": found},
+            {"value": value, "colour": colour},
             "the colour of the value is not an integer",
             "let colour return a number for each value, such as offset // 16",
         ) from None

@@ -142,26 +142,26 @@ def _in_place(layout: AnyLayout, parts: Sequence[Layout]) -> Arranged:
     return Arranged(grid, tile, "tiles", coordinate)
 
 
-def in_tiles(scene: Scene, layout: AnyLayout, found: Arranged) -> Scene:
+def in_tiles(scene: Scene, layout: AnyLayout, arrangement: Arranged) -> Scene:
     """Return the scene of a layout's grid with frames around its tiles, and their coordinates."""
-    panel, (height, width) = scene.panels[0], found.tile
+    panel, (height, width) = scene.panels[0], arrangement.tile
     lines, columns = (len(panel.rows) // height, len(panel.cols) // width) if height else (1, 1)
     if lines * columns == 1 or height * width == 1:
         return scene
     names = [_name(i, j, lines, columns) for i, j in product(range(lines), range(columns))]
-    if found.view == "columns" and _is_pair(_modes(found.grid)[1]):
-        down = size(_modes(found.grid)[1][0])
+    if arrangement.view == "columns" and _is_pair(_modes(arrangement.grid)[1]):
+        down = size(_modes(arrangement.grid)[1][0])
         names = [f"({j % down},{j // down})" for j in range(columns)]
     cells = panel.cells
-    if found.coordinate is not None:
-        cells = tuple(_renamed(cell, found.tile, found.coordinate) for cell in cells)
+    if arrangement.coordinate is not None:
+        cells = tuple(_renamed(cell, arrangement.tile, arrangement.coordinate) for cell in cells)
         panel = replace(panel, row_axis="row", col_axis="column")
-    panel = replace(panel, cells=cells, tile=found.tile, tile_names=tuple(names))
-    others = [quoted(view) for view in _views(_modes(layout)) if view != found.view]
+    panel = replace(panel, cells=cells, tile=arrangement.tile, tile_names=tuple(names))
+    others = [quoted(view) for view in _views(_modes(layout)) if view != arrangement.view]
     caption = (
         *scene.caption,
         f"Frames: tiles of {height} × {width}, named by their place among the tiles.",
-        f"{VIEWS[found.view]}{'; also view=' if others else ''}{' or '.join(others)}.",
+        f"{VIEWS[arrangement.view]}{'; also view=' if others else ''}{' or '.join(others)}.",
     )
     return replace(scene, caption=caption, panels=(panel,))
 

@@ -56,11 +56,11 @@ def _work_group(
 ) -> tuple[Panel, str]:
     """Return the panel of all steps of a work-group, framed by subgroups, and a step's area."""
 
-    def told(part: tuple[tuple[int, ...], int]) -> tuple[int, tuple[str, ...], str]:
+    def labelled(part: tuple[tuple[int, ...], int]) -> tuple[int, tuple[str, ...], str]:
         colour, _, words = _subgroups(part[0])
         return colour, (f"#{part[1]}",), f"{step} {part[1]} of {words}"
 
-    panel, (height, width) = _blocks("work-group", parts, told, axes, (0, 0))
+    panel, (height, width) = _blocks("work-group", parts, labelled, axes, (0, 0))
     taken = {place: subgroups for place, (subgroups, _) in parts.items()}
     rows, cols = _largest(taken)
     corners = [
@@ -88,8 +88,8 @@ def of_permutation(mma: TiledMma, what: str | None) -> Scene:
     name = ""
     for at, (title, tiled) in enumerate((("before", plain), ("after", mma))):
         slots, axes, _, _, name = _walked(tiled, what)
-        found = _of_groups(slots, tiled.num_subgroups).items()
-        taken = {place: subgroups for place, (subgroups, _) in found}
+        groups = _of_groups(slots, tiled.num_subgroups).items()
+        taken = {place: subgroups for place, (subgroups, _) in groups}
         panel, (height, width) = _blocks(title, taken, _subgroups, axes, (at, 0))
         panels.append(replace(panel, name=f"{title}, cells of {height} × {width}"))
     by = ", ".join(
@@ -126,16 +126,16 @@ def _walked(
     if part not in "ABC" or len(part) != 1:
         raise ShapeError("draw", {"what": what}, "unknown operand", "one of A, B, C, D")
 
-    def held(subgroup: int) -> list[Slot]:
-        found = multiplied(mma, part, subgroup)
+    def slots_of(subgroup: int) -> list[Slot]:
+        slots = multiplied(mma, part, subgroup)
         turned = part == "B"
         return [
-            Slot(s.element, (s.place[1], s.place[0]) if turned else s.place, s.group) for s in found
+            Slot(s.element, (s.place[1], s.place[0]) if turned else s.place, s.group) for s in slots
         ]
 
     bits = mma.atom.operand_type(part).bits  # pyright: ignore[reportArgumentType]
     tile = " × ".join(map(str, mma.operand_tile(part)[:: -1 if part == "B" else 1]))
-    return held, (rows, cols), bits, "instruction", f"the {tile} tile of {operand}"
+    return slots_of, (rows, cols), bits, "instruction", f"the {tile} tile of {operand}"
 
 
 def _of_groups(slots: Slots, count: int) -> dict[Place, tuple[tuple[int, ...], int]]:
@@ -158,7 +158,7 @@ def _subgroups(taken: tuple[int, ...]) -> tuple[int, tuple[str, ...], str]:
 def _blocks(
     name: str,
     parts: Mapping[Place, Any],
-    told: Callable[[Any], tuple[int, tuple[str, ...], str]],
+    label_of: Callable[[Any], tuple[int, tuple[str, ...], str]],
     axes: tuple[str, str],
     slot: Place,
 ) -> tuple[Panel, Place]:
@@ -169,7 +169,7 @@ def _blocks(
     for row in rows[::height]:
         for col in cols[::width]:
             if (row, col) in parts:
-                colour, lines, words = told(parts[row, col])
+                colour, lines, words = label_of(parts[row, col])
                 area = f"{axes[0]}={row}..{row + height - 1}, {axes[1]}={col}..{col + width - 1}"
                 data = ("row", row), ("col", col), ("height", height), ("width", width)
                 cells.append(Cell(row, col, colour, lines, data, f"{words}: {area}", colour))
@@ -190,12 +190,12 @@ def _largest(parts: Mapping[Place, Any]) -> Place:
 
 def _run(places: list[int], line: Callable[[int], list[Any]]) -> int:
     """Return how many lines side by side are alike, everywhere."""
-    found = len(places)
+    step = len(places)
     lines = [line(place) for place in places]
     for i in range(1, len(places)):
         if lines[i] != lines[i - 1] or places[i] != places[i - 1] + 1:
-            found = gcd(found, i)
-    return found
+            step = gcd(step, i)
+    return step
 
 
 def _items(name: str, slots: Iterable[Slot], bits: int, axes: tuple[str, str]) -> Panel:

@@ -16,7 +16,7 @@ from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
 from pycute_xe.emitting.cute_parts import Parts, Role
 from pycute_xe.emitting.instructions import as_f32
-from pycute_xe.emitting.writer import Says, Writer, demand_said, plain_text
+from pycute_xe.emitting.writer import Writer, Writes, demand_entries, plain_text
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Kernel, Meanings, Operand
 from pycute_xe.kernel.index import Index
@@ -43,8 +43,8 @@ def map_text(kernel: Kernel, statement: ir.Map) -> str:
     """
     gathers = dict(statement.gathers)
     value = _text(kernel, statement.value, gathers)
-    held = kernel.fragment(statement.destination).value_type
-    return converted(kernel, "f32", held.name, value)
+    numeric = kernel.fragment(statement.destination).value_type
+    return converted(kernel, "f32", numeric.name, value)
 
 
 def _text(kernel: Kernel, value: Expression, gathers: dict[str, Layout]) -> str:
@@ -111,19 +111,19 @@ def converted(kernel: Kernel, source: str, destination: str, value: str) -> str:
 
     Raises `KernelError` for conversions that cannot be written in CuTe C++.
     """
-    held = as_numeric(destination).to_cpp()
+    cpp = as_numeric(destination).to_cpp()
     if source == destination or destination in _ROUNDED:
-        return f"{held}({value})"
+        return f"{cpp}({value})"
     if source == "f32" and destination in _BOUNDS:
         low, high = _BOUNDS[destination]
-        return f"{held}(cute::min(cute::max(sycl::rint({value}), {low}.0f), {high}.0f))"
+        return f"{cpp}(cute::min(cute::max(sycl::rint({value}), {low}.0f), {high}.0f))"
     if (source, destination) == ("f32", "s32"):
         whole = f"sycl::rint({value})"
         least = f"int32_t(cute::max({whole}, -2147483648.0f))"
         return f"({whole} >= 2147483648.0f ? 2147483647 : {least})"
     if source == "s32" and destination in _BOUNDS:
         low, high = _BOUNDS[destination]
-        return f"{held}(cute::min(cute::max({value}, {low}), {high}))"
+        return f"{cpp}(cute::min(cute::max({value}, {low}), {high}))"
     return _refuse(
         kernel, f"the conversion of {source} to {destination} cannot be written in CuTe C++"
     )
@@ -172,8 +172,8 @@ def claims(parts: Parts) -> Iterator[str]:
     for (copy, _), name in parts.copies.items():
         yield from _of_copy(copy, name)
     for fragment in parts.kernel.fragments:
-        held = f"decltype(size(std::declval<{fragment.name}_t>().layout()))::value"
-        yield _line(f"{held} == {fragment.slots}", f"values of {fragment.name}")
+        count = f"decltype(size(std::declval<{fragment.name}_t>().layout()))::value"
+        yield _line(f"{count} == {fragment.slots}", f"values of {fragment.name}")
     for reorder in parts.reorders():
         yield _of_reorder(reorder)
 
@@ -183,8 +183,8 @@ def _of_mma(mma: TiledMma, name: str) -> Iterator[str]:
     tiled = (mma.tv_layout_A_tiled, mma.tv_layout_B_tiled, mma.tv_layout_C_tiled)
     for operand, whole, one in zip("ABC", tiled, atom, strict=True):
         yield _same(f"typename {name}::AtomLayout{operand}_TV", one, f"{operand} of the atom")
-        found = f"decltype({name}{{}}.get_layout{operand}_TV())"
-        yield _same(found, whole, f"{operand} of {name}")
+        layout = f"decltype({name}{{}}.get_layout{operand}_TV())"
+        yield _same(layout, whole, f"{operand} of {name}")
 
 
 def _of_copy(copy: TiledCopy, name: str) -> Iterator[str]:
@@ -202,8 +202,8 @@ def _of_reorder(statement: ir.Reorder) -> str:
     return _line(text, f"reorder {statement.source} -> {statement.destination}")
 
 
-def _same(found: str, claimed: Layout, of: str) -> str:
-    return _line(f"same<by_mode<{found}>, {coalesce(claimed, (1, 1)).to_cpp()}>", of)
+def _same(actual: str, claimed: Layout, of: str) -> str:
+    return _line(f"same<by_mode<{actual}>, {coalesce(claimed, (1, 1)).to_cpp()}>", of)
 
 
 def _line(condition: str, of: str) -> str:
@@ -244,7 +244,7 @@ CUTE_DEVICE constexpr int xe_floor(int a, int b) { return a / b - (a % b < 0); }
 
 # ------------------------------------------------------------ cute
 
-CUTE: Meanings[Says] = Meanings("emit")
+CUTE: Meanings[Writes] = Meanings("emit")
 """How each kind of statement is said in CuTe C++."""
 
 
@@ -277,20 +277,20 @@ class CuteWriter(Writer):
 
 @CUTE.of(ir.Fill)
 def _(writer: CuteWriter, statement: ir.Fill) -> None:
-    held = writer.kernel.fragment(statement.fragment).value_type.to_cpp()
+    cpp = writer.kernel.fragment(statement.fragment).value_type.to_cpp()
     value = f"{statement.value:g}" if statement.value else "0"
-    writer.put(f"fill({statement.fragment}, {held}({value}));")
+    writer.put(f"fill({statement.fragment}, {cpp}({value}));")
 
 
 @CUTE.of(ir.Load, ir.Store)
 def _(writer: CuteWriter, statement: ir.Load | ir.Store) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     role = writer.parts.of_copy(statement.copy, statement.operand)
-    held, tile = writer.viewed(statement.fragment, role), writer.tile(statement)
+    registers, tile = writer.viewed(statement.fragment, role), writer.tile(statement)
     if isinstance(statement, ir.Load):
-        writer.put(f"copy(use{name}, thr{name}.partition_S({tile}), {held});")
+        writer.put(f"copy(use{name}, thr{name}.partition_S({tile}), {registers});")
     else:
-        writer.put(f"copy(use{name}, {held}, thr{name}.partition_D({tile}));")
+        writer.put(f"copy(use{name}, {registers}, thr{name}.partition_D({tile}));")
 
 
 @CUTE.of(ir.Prefetch)
@@ -347,7 +347,7 @@ def _(writer: CuteWriter, statement: ir.If) -> None:
 
 def cute(kernel: Kernel) -> str:
     """Return a kernel as CuTe C++: types, static assertions of the layouts, a device function."""
-    demand_said(kernel, CUTE)
+    demand_entries(kernel, CUTE)
     writer = CuteWriter(kernel)
     _check_names(kernel)
     writer.body(kernel.body)
@@ -392,20 +392,20 @@ def cute(kernel: Kernel) -> str:
 
 
 def _fragment(parts: Parts, name: str) -> str:
-    role, held = parts.roles[name], parts.kernel.fragment(name).value_type
+    role, numeric = parts.roles[name], parts.kernel.fragment(name).value_type
     own = role.fragment()
-    return own if parts.held(role) == held else f"retyped<{held.to_cpp()}, {own}>"
+    return own if parts.type_of(role) == numeric else f"retyped<{numeric.to_cpp()}, {own}>"
 
 
 def _parameters(kernel: Kernel) -> list[tuple[str, str]]:
     """(type, name) of each parameter: operands with their strides, sizes, work-group, work-item."""
     out: list[tuple[str, str]] = []
     for operand in kernel.operands:
-        held = operand.value_type.to_cpp()
+        cpp = operand.value_type.to_cpp()
         if not operand.modes:
-            out.append((held, operand.name))
+            out.append((cpp, operand.name))
             continue
-        out.append((held if operand.written else f"{held} const", f"*{operand.name}"))
+        out.append((cpp if operand.written else f"{cpp} const", f"*{operand.name}"))
         out += [("int64_t", _stride(operand, m)) for m in _strided(operand)]
     numbers = (*kernel.sizes, *(name for name, _ in kernel.grid), "thread")
     return [*out, *(("int", name) for name in numbers)]

@@ -67,7 +67,7 @@ class Parts:
         name = self.copies[copy, operand]
         return Role(name, "S" if copy.op.is_store else "D", copy.tiler_mn)
 
-    def held(self, role: Role) -> Numeric:
+    def type_of(self, role: Role) -> Numeric:
         """Return the type of a role's values: of an MMA's operand, or of a copy."""
         for mma, name in self.mmas.items():
             if name == role.of and role.side in ("A", "B", "C"):
@@ -76,8 +76,8 @@ class Parts:
 
     def _find_roles(self, statements: tuple[Statement, ...]) -> None:
         """Loads and MMAs give a fragment its role, then what is computed of such, then stores."""
-        found = [*self._loaded(statements), *self._multiplied(statements)]
-        for fragment, role in found:
+        roles = [*self._loaded(statements), *self._multiplied(statements)]
+        for fragment, role in roles:
             self.roles.setdefault(fragment, role)
         for _ in statements:
             for fragment, other in self._alike(statements):
@@ -124,8 +124,8 @@ class Parts:
 
     def reorders(self) -> Iterator[Reorder]:
         """Yield the reorders, each once."""
-        found = (s for s in self.kernel.statements() if isinstance(s, Reorder))
-        yield from dict.fromkeys(found)
+        statements = (s for s in self.kernel.statements() if isinstance(s, Reorder))
+        yield from dict.fromkeys(statements)
 
     def mma_cpp(self, mma: TiledMma) -> str:
         """Return the C++ type of a tiled MMA as users write it."""
@@ -139,12 +139,12 @@ class Parts:
     def copy_cpp(self, copy: TiledCopy) -> str:
         """Return the C++ type of a tiled copy: what makes it, where CUTLASS would make the same."""
         stride = _stride(copy)
-        held = copy.value_type.to_cpp()
+        cpp = copy.value_type.to_cpp()
         if copy.op.kind == "XE_PREFETCH_2D":
             for loaded, _ in self.copies:
                 if loaded.op.kind != copy.op.kind and make_block_2d_prefetch(loaded) == copy:
                     tile = f"{cpp_tree(loaded.tiler_mn, 'Shape')}{{}}"
-                    made = f"make_block_2d_prefetch<{held}, {loaded.num_subgroups}>"
+                    made = f"make_block_2d_prefetch<{cpp}, {loaded.num_subgroups}>"
                     return f"decltype({made}({tile}, {stride}))"
             return copy.to_cpp()
         for mma, name in self.mmas.items():
@@ -157,7 +157,7 @@ class Parts:
                     except CuteError:
                         continue
                     if same:
-                        return _made(operand, held, name, stride, op and f"{op}{{}}")
+                        return _made(operand, cpp, name, stride, op and f"{op}{{}}")
         return copy.to_cpp()
 
 
@@ -167,11 +167,11 @@ def _free(name: str, taken: Iterable[str]) -> str:
     return next(n for n in (name, *(f"{name}{i}" for i in range(2, 999))) if n not in used)
 
 
-def _made(operand: str, held: str, mma: str, stride: str, op: str | None) -> str:
+def _made(operand: str, cpp: str, mma: str, stride: str, op: str | None) -> str:
     if op is None:
-        return f"decltype(make_block_2d_copy_{operand}<{held}>({mma}{{}}, {stride}))"
+        return f"decltype(make_block_2d_copy_{operand}<{cpp}>({mma}{{}}, {stride}))"
     kind = "CD" if operand in "CD" else operand
-    return f"decltype(make_block_2d_copy_{kind}<{held}>({op}, {mma}{{}}, {stride}))"
+    return f"decltype(make_block_2d_copy_{kind}<{cpp}>({op}, {mma}{{}}, {stride}))"
 
 
 def _stride(copy: TiledCopy) -> str:

@@ -60,15 +60,15 @@ class Emit:
         """Write an instruction of two sources, of which only the second may be a number."""
         if isinstance(a, Number) and not isinstance(b, Number):
             a, b = b, a
-        self.alu(op, to, _held(self, a), b)
+        self.alu(op, to, _in_register(self, a), b)
 
     def polynomial(self, at: Place, coefficients: tuple[Number, ...]) -> Place:
         """Write a polynomial, the highest coefficient first; return where its value can be read."""
-        held, read = self.fresh()
-        self.alu("mov", held, coefficients[0])
+        acc, read = self.fresh()
+        self.alu("mov", acc, coefficients[0])
         for coefficient in coefficients[1:]:
-            self.alu("mul", held, read, at)
-            self.alu("add", held, read, coefficient)
+            self.alu("mul", acc, read, at)
+            self.alu("add", acc, read, coefficient)
         return read
 
     def choose(
@@ -92,7 +92,7 @@ def apply(emit: Emit, name: str, to: Place, *values: Value) -> None:
         row.unfolded(partial(_later, emit), *sources)(to)
         return
     if len(sources) == 1:
-        sources = [_held(emit, sources[0])]
+        sources = [_in_register(emit, sources[0])]
     if row.visa == SEQUENCE:
         SEQUENCES[name](emit, to, *sources)
     elif row.visa and len(sources) == 2:
@@ -136,46 +136,46 @@ def _absolute(emit: Emit, to: Place, a: Register) -> None:
 
 
 def _at_least(emit: Emit, to: Place, a: Source, b: Source) -> None:
-    emit.choose(to, ("ge", _held(emit, a), b), _held(emit, ONE), ZERO)
+    emit.choose(to, ("ge", _in_register(emit, a), b), _in_register(emit, ONE), ZERO)
 
 
 def _below(emit: Emit, to: Place, a: Source, b: Source) -> None:
-    a = _held(emit, a)
+    a = _in_register(emit, a)
     emit.choose(to, ("lt", a, b), a, MINUS_INFINITY)
 
 
-def _held(emit: Emit, source: Source) -> Register:
+def _in_register(emit: Emit, source: Source) -> Register:
     """Return where a source can be read first: a number is moved to a register."""
     if not isinstance(source, Number):
         return source
-    held, read = emit.fresh()
-    emit.alu("mov", held, source)
+    register, read = emit.fresh()
+    emit.alu("mov", register, source)
     return read
 
 
 def _divide(emit: Emit, to: Place, a: Source, b: Source) -> None:
-    held, read = emit.fresh()
-    emit.alu("inv", held, b)
+    inverse, read = emit.fresh()
+    emit.alu("inv", inverse, b)
     emit.binary("mul", to, a, read)
 
 
 def _exp(emit: Emit, to: Place, a: Register) -> None:
-    held, read = emit.fresh()
-    emit.binary("mul", held, a, LOG2_E)
+    scaled, read = emit.fresh()
+    emit.binary("mul", scaled, a, LOG2_E)
     emit.alu("exp", to, read)
 
 
 def _log(emit: Emit, to: Place, a: Register) -> None:
-    held, read = emit.fresh()
-    emit.alu("log", held, a)
+    log2, read = emit.fresh()
+    emit.alu("log", log2, a)
     emit.binary("mul", to, read, LN_2)
 
 
 def _sigmoid(emit: Emit, to: Place, a: Register) -> None:
-    held, read = emit.fresh()
-    emit.binary("mul", held, a, MINUS_LOG2_E)
-    emit.alu("exp", held, read)
-    emit.binary("add", held, read, ONE)
+    scaled, read = emit.fresh()
+    emit.binary("mul", scaled, a, MINUS_LOG2_E)
+    emit.alu("exp", scaled, read)
+    emit.binary("add", scaled, read, ONE)
     emit.alu("inv", to, read)
 
 
@@ -225,17 +225,17 @@ def _gelu(emit: Emit, to: Place, a: Register) -> None:
     low, w = emit.fresh()
     emit.alu("min", low, modified(h, "abs"), _EIGHT)
     emit.alu("add", half, h, modified(h, "abs"))
-    held, t = emit.fresh()
-    emit.alu("mul", held, w, _ERF_SCALE)
-    emit.alu("add", held, t, ONE)
-    emit.alu("inv", held, t)
+    temporary, t = emit.fresh()
+    emit.alu("mul", temporary, w, _ERF_SCALE)
+    emit.alu("add", temporary, t, ONE)
+    emit.alu("inv", temporary, t)
     p = emit.polynomial(t, _ERF)
-    emit.alu("mul", held, t, p)
-    emit.alu("mul", held, t, w)
+    emit.alu("mul", temporary, t, p)
+    emit.alu("mul", temporary, t, w)
     emit.alu("mul", low, w, w)
     emit.alu("mul", low, w, _ERF_POWER)
     emit.alu("exp", low, w)
-    emit.alu("mul", held, t, w)
+    emit.alu("mul", temporary, t, w)
     emit.alu("add", to, h, modified(t, "-"))
 
 
@@ -346,13 +346,13 @@ def to_tf32(write: Reading, at: int, to: Place) -> None:
     Denormals become zeros of their sign, and NaNs stay.
     """
     bits, value = write.seen(at, "ud")[1], write.seen(at, "f")[1]
-    held, read = write.fresh("ud")
+    temporary, read = write.fresh("ud")
     rounded_to, rounded = write.last("f")
-    write.alu("shr", held, bits, number(13, "uw"))
-    write.alu("and", held, read, number(1, "ud"))
-    write.alu("add", held, read, bits)
-    write.alu("add", held, read, number(0xFFF, "ud"))
-    write.alu("and", held, read, number(0xFFFFE000, "ud"))
+    write.alu("shr", temporary, bits, number(13, "uw"))
+    write.alu("and", temporary, read, number(1, "ud"))
+    write.alu("add", temporary, read, bits)
+    write.alu("add", temporary, read, number(0xFFF, "ud"))
+    write.alu("and", temporary, read, number(0xFFFFE000, "ud"))
     flags = write.registers.flags()
     write.alu("cmp.eq", flags, value, value)
     write.alu("sel", rounded_to, rounded, value, where=flags)
@@ -388,15 +388,15 @@ def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> I
     target = registers.fragment(statement.destination)
     kind = kind_of(target.value_type, target.name)
     view, types = registers.view(target.name, kind), (source.value_type, target.value_type)
-    found = passes(to, source.value_type.bits, target.value_type.bits)
-    if not found:
+    groups = passes(to, source.value_type.bits, target.value_type.bits)
+    if not groups:
         raise KernelError(
             "emit",
             {"from": source, "to": target},
             f"no region takes {LANES} elements at a time from {source.name} to {target.name}",
             "convert into a fragment of its own, and reorder that",
         )
-    for places, into in found:
+    for places, into in groups:
         write, step = _Write(registers), int(into[1] - into[0])
         value = write.read(source.name, source.value_type, places)
         write.narrow(value, *types, place(view, kind, int(into[0]), None, step))
@@ -439,8 +439,8 @@ class _Write(Reading):
 
     def rounding(self, value: Expression, numeric: Numeric, to: Place) -> None:
         """Compute an expression in f32 and round it once into a destination."""
-        at, (held, read) = self.used, self.fresh()
-        self.into(value, held)
+        at, (temporary, read) = self.used, self.fresh()
+        self.into(value, temporary)
         if numeric.row.denormal:
             self.alu("mov", to, read)
         else:
@@ -463,7 +463,7 @@ class _Write(Reading):
         else:
             self.alu("mov", to, self.source(value))
 
-    def held(self, source: Source) -> Place | Scalar:
+    def readable(self, source: Source) -> Place | Scalar:
         """Return where a source can be read with a modifier: a number is moved to a register."""
         if not isinstance(source, Number):
             return source
@@ -473,7 +473,7 @@ class _Write(Reading):
 
     def chosen(self, value: Where, to: Place) -> None:
         """Write one of two values by a condition, lane by lane where it names the element."""
-        then, otherwise = self.held(self.source(value.then)), self.source(value.otherwise)
+        then, otherwise = self.readable(self.source(value.then)), self.source(value.otherwise)
         flags = self.registers.flags()
         self.out.append(compared(self.registers, value, self.first))
         self.alu("sel", to, then, otherwise, where=flags)
@@ -497,9 +497,9 @@ class _Write(Reading):
             self.alu("mov", self.fresh()[0], source)
             to_tf32(self, at, to)
             return
-        source = self.held(source)
-        held, _ = self.fresh(kind)
-        self.alu("mov", held, source)
+        source = self.readable(source)
+        temporary, _ = self.fresh(kind)
+        self.alu("mov", temporary, source)
         read = self.last("uw" if kind == "bf" else kind)[1]
         self.alu("mov", to, widened(self, read, value.to))
 
@@ -509,8 +509,8 @@ class _Write(Reading):
             return immediate(value.value)
         if isinstance(value, Slot):
             numeric = self.registers.fragment(value.fragment).value_type
-            found = self.read(value.fragment, numeric, self.places[value.fragment])
-            return widened(self, found, numeric)
+            operand = self.read(value.fragment, numeric, self.places[value.fragment])
+            return widened(self, operand, numeric)
         if isinstance(value, Element) and not value.at:
             return Scalar(value.operand)
         if isinstance(value, (Apply, Where, Rounded)):
@@ -530,8 +530,8 @@ class _Write(Reading):
             if given.name == wanted.name:
                 self.alu("mov", to, source)
             elif wanted.name == "tf32" and not _kept(given):
-                at, (held, _) = self.used, self.fresh()
-                self.alu("mov", held, widened(self, source, given))
+                at, (temporary, _) = self.used, self.fresh()
+                self.alu("mov", temporary, widened(self, source, given))
                 to_tf32(self, at, to)
             elif wanted.name != "f32" and not is_exact(given, as_numeric("f32")):
                 raise _twice(given, wanted)

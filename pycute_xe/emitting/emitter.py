@@ -15,7 +15,7 @@ from pycute_xe.emitting.opencl import opencl
 from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.program import host, program
 from pycute_xe.emitting.shared import shared_room
-from pycute_xe.emitting.writer import Says, Writer, demand_said
+from pycute_xe.emitting.writer import Writer, Writes, demand_entries
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Meanings
@@ -32,7 +32,7 @@ __all__ = ["Device", "Language", "emit", "VISA", "visa"]
 PLACE, INSIDE, FLAG, BOUND = "xe_place", "xe_inside", "xe_flag", "xe_bound"
 """What indices come to: an address of each work-item, those inside, a condition, a number."""
 
-VISA: Meanings[Says] = Meanings("emit")
+VISA: Meanings[Writes] = Meanings("emit")
 """How each kind of statement is said in vISA."""
 
 
@@ -129,7 +129,7 @@ def _visa_message(message: asm.Message) -> str:
 
 def visa(kernel: Kernel) -> str:
     """Return a kernel as vISA text; loops, indices and surfaces are said in comments."""
-    demand_said(kernel, VISA)
+    demand_entries(kernel, VISA)
     writer = VisaWriter(kernel)
     writer.body(kernel.body)
     head = [f"// {text}" for text in str(kernel).splitlines()]

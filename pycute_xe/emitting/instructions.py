@@ -62,12 +62,12 @@ def as_f32(value: float) -> float:
     (0.5, inf)
     """
     with np.errstate(over="ignore"):
-        found = float(np.float32(value))
-    if isfinite(value) and not isfinite(found):
+        nearest = float(np.float32(value))
+    if isfinite(value) and not isfinite(nearest):
         raise KernelError(
             "emit", {"value": value}, f"{value:g} is beyond the range of f32", "scale the epilogue"
         )
-    return found
+    return nearest
 
 
 def f32_bits(value: float) -> str:

@@ -357,7 +357,7 @@ def windows(shape: tuple[int, ...], row: int) -> Iterator[Window]:
     )
     for at in starts:
         for lead in np.ndindex(*shape[:-2]):
-            columns = range(shape[-1])
+            columns = range(shape[len(shape) - 1])
             inside = (range(at, min(at + step, rows)), columns) if len(shape) > 1 else (columns,)
             yield (*(range(i, i + 1) for i in lead), *inside)
 

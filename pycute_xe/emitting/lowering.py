@@ -47,8 +47,8 @@ def reduced(registers: asm.Registers, statement: ir.Reduce) -> Iterator[asm.Alu]
         if mine.size and (len(counts) > 1 or mine[-1] - mine[0] != mine.size - 1):
             raise _unreached(statement)
         if mine.size:
-            found = np.stack([places[int(d)] for d in mine])
-            yield from _Group(registers, statement, kind, int(mine[0]), found).instructions()
+            terms = np.stack([places[int(d)] for d in mine])
+            yield from _Group(registers, statement, kind, int(mine[0]), terms).instructions()
 
 
 def _kind(registers: asm.Registers, statement: ir.Reduce) -> str:
@@ -67,8 +67,8 @@ def _kind(registers: asm.Registers, statement: ir.Reduce) -> str:
 def _sources(slots: Ints) -> dict[int, Ints]:
     """Return the elements that go to each element of the destination, ascending."""
     order = np.argsort(slots, kind="stable")
-    found, starts = np.unique(slots[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+    targets, starts = np.unique(slots[order], return_index=True)
+    return dict(zip(targets.tolist(), np.split(order, starts[1:]), strict=True))
 
 
 def _unreached(statement: ir.Reduce) -> KernelError:
@@ -100,9 +100,9 @@ class _Group:
             yield from self.halved(count)
             return
         reads = [self.read(self.places[:, j]) for j in range(terms)]
-        found = [read for read in reads if read is not None]
-        if len(found) == terms:
-            yield from self.gathered(count, self.to, self.first, found)
+        regions = [read for read in reads if read is not None]
+        if len(regions) == terms:
+            yield from self.gathered(count, self.to, self.first, regions)
             return
         for width in (2, 4, 8):
             rows = _rows(self.places, width)
@@ -131,11 +131,11 @@ class _Group:
 
     def read(self, places: Ints) -> asm.Place | None:
         """Return the operand that reads elements of the source, None where no region does."""
-        found, first = asm.region(places - places[0]), int(places[0])
+        region, first = asm.region(places - places[0]), int(places[0])
         reach = int(places.max() - first)
-        if found is None or places.min() < first or first % LANES + reach >= asm.SPAN // 4:
+        if region is None or places.min() < first or first % LANES + reach >= asm.SPAN // 4:
             return None
-        return asm.place(self.source, self.kind, first, found)
+        return asm.place(self.source, self.kind, first, region)
 
     def combined(self, count: int, to: asm.Place, a: asm.Source, b: asm.Source) -> asm.Alu:
         """Return the instruction that combines two operands."""
@@ -232,8 +232,8 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reorder) -> Instr
     if source.value_type != target.value_type:
         yield from converted(registers, statement, slots)
         return
-    found = asm.moves(slots, target.value_type.bits, target.elements)
-    yield from _moved(registers, statement, found)
+    moves = asm.moves(slots, target.value_type.bits, target.elements)
+    yield from _moved(registers, statement, moves)
 
 
 @LOWERED.of(ir.Part)
@@ -244,9 +244,9 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Part) -> Instruct
 
 
 def _moved(
-    registers: asm.Registers, statement: ir.Reorder | ir.Part, found: list[asm.Move]
+    registers: asm.Registers, statement: ir.Reorder | ir.Part, moves: list[asm.Move]
 ) -> Instructions:
-    for move in found:
+    for move in moves:
         kind = _UNSIGNED[move.bytes]
         to = registers.view(statement.destination, kind)
         source = registers.view(statement.source, kind)
@@ -290,8 +290,8 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Mma) -> Instructi
     c = registers.view(statement.accumulator, register_types()[op.D.name])
 
     def operand(name: str, byte: int) -> Register:
-        held, at = registers.place(name, byte)
-        return Register(registers.view(held, "ud"), at)
+        view, at = registers.place(name, byte)
+        return Register(registers.view(view, "ud"), at)
 
     for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
         at = Register(c, (m + reps_m * n) * op.bytes_D)

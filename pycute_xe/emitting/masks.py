@@ -84,20 +84,20 @@ class Reading:
 
         Elements below a byte are spread over words: integers as numbers, floats as the upper bits.
         """
-        first, found = int(places[0]), None
+        first, region = int(places[0]), None
         if int(places.min()) == first:
-            found = asm.region(places - first)
+            region = asm.region(places - first)
         if numeric.bits < 8:
             return self.spread(name, numeric, places)
         kind = numeric.row.code or kind_of(numeric, name)
-        if found is None:
+        if region is None:
             raise KernelError(
                 "emit",
                 {"fragment": name},
                 "no region reads the elements that 16 work-items gather",
                 "gather rows, columns or whole registers",
             )
-        return asm.place(self.registers.view(name, kind), kind, first, found)
+        return asm.place(self.registers.view(name, kind), kind, first, region)
 
     def spread(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> asm.Place:
         """Return where elements that share bytes can be read, each in a word of its own."""

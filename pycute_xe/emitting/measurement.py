@@ -9,13 +9,13 @@ from statistics import median
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir.identity import identity
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = ["Measurement"]
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """A kernel on a device: its identity, sizes, timings, and whether its results were right.

@@ -220,8 +220,10 @@ class _Renaming:
         if isinstance(value, Slot):
             return Slot(self.things.get(value.fragment, value.fragment))
         if is_dataclass(value) and type(value).__module__.startswith("pycute_xe.kernel"):
-            own = {f.name: self.field(f.name, getattr(value, f.name)) for f in fields(value)}
-            return replace(value, **own)  # pyright: ignore[reportArgumentType]
+            one: Any = value
+            return replace(
+                one, **{f.name: self.field(f.name, getattr(one, f.name)) for f in fields(one)}
+            )
         return value
 
     def field(self, name: str, value: Any) -> Any:

@@ -10,10 +10,10 @@ from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masks import lane_numbers
 from pycute_xe.emitting.shared import shared_room
 from pycute_xe.emitting.writer import (
-    Says,
     Writer,
+    Writes,
     c_text,
-    demand_said,
+    demand_entries,
     elements,
     group_numbers,
     pitch_name,
@@ -32,7 +32,7 @@ __all__ = [
     "scalar_text",
 ]
 
-OPENCL: Meanings[Says] = Meanings("emit")
+OPENCL: Meanings[Writes] = Meanings("emit")
 """How each kind of statement is said in OpenCL C."""
 
 
@@ -174,7 +174,7 @@ def prelude(name: str) -> str:
 
 def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
     """Return a kernel as OpenCL C, for Intel's graphics compiler unless a writer says otherwise."""
-    demand_said(kernel, OPENCL)
+    demand_entries(kernel, OPENCL)
     writer = write(kernel)
     writer.body(kernel.body)
     lanes = writer.lanes * kernel.subgroups

@@ -60,9 +60,9 @@ def messages(kernel: Kernel, registers: asm.Registers, statement: Copying) -> It
 
 def _parts(copy: TiledCopy) -> tuple[list[Index], list[list[int]]]:
     """Return where a subgroup's messages start, for each axis, and what each message adds."""
-    found = anchors(copy)
-    base, own = found[:, 0], found[0] - found[0, 0]
-    if not np.array_equal(found, base[:, None] + own[None]):
+    starts = anchors(copy)
+    base, own = starts[:, 0], starts[0] - starts[0, 0]
+    if not np.array_equal(starts, base[:, None] + own[None]):
         raise KernelError(
             "emit",
             {"copy": copy},
@@ -144,9 +144,9 @@ def shared_accesses(
 
 def _places(kernel: Kernel, statement: SharedLoad | SharedStore) -> tuple[Index, Ints]:
     """Return where a subgroup's elements begin, and what each adds."""
-    found = table(statement.places).reshape(-1, kernel.subgroups).T
-    base, own = found[:, 0], found[0] - found[0, 0]
-    if not np.array_equal(found, base[:, None] + own[None]):
+    places = table(statement.places).reshape(-1, kernel.subgroups).T
+    base, own = places[:, 0], places[0] - places[0, 0]
+    if not np.array_equal(places, base[:, None] + own[None]):
         raise KernelError(
             "emit",
             {"array": statement.array},

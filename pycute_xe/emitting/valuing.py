@@ -56,7 +56,7 @@ def total(over: tuple[Any, ...], *factors: Any) -> Any:
 
 
 def extreme(combine: Any, nothing: float, over: tuple[Any, ...], value: Any) -> Any:
-    """Return the greatest or least over variables; ``nothing`` where there is none."""
+    """Return the greatest or least over variables; ``nothing`` where all are empty."""
     axes = tuple(i for i in _summed(over) if np.ndim(value) and np.shape(value)[i] != 1)
     if any(not variable.size for variable in over):
         return np.full([1] * over[0].ndim, nothing)

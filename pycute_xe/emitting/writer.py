@@ -12,9 +12,9 @@ from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.listing import line
 
 __all__ = [
-    "Says",
+    "Writes",
     "Writer",
-    "demand_said",
+    "demand_entries",
     "ELEMENT",
     "c_text",
     "divided",
@@ -69,8 +69,8 @@ def plain_text(index: Index) -> str:
     'k + 1'
     """
     if index.looked_up:
-        found = index.looked_up[0]
-        name = str(found) if found.at else found.operand
+        element = index.looked_up[0]
+        name = str(element) if element.at else element.operand
         raise KernelError(
             "emit",
             {"index": index},
@@ -83,8 +83,8 @@ def plain_text(index: Index) -> str:
 def _quotient(atom: Quotient) -> str:
     inner, divisor = c_text(atom.index), atom.divisor
     if divisor & (divisor - 1) == 0:
-        held = inner if inner.isidentifier() else f"({inner})"
-        return f"({held} >> {divisor.bit_length() - 1})"
+        operand = inner if inner.isidentifier() else f"({inner})"
+        return f"({operand} >> {divisor.bit_length() - 1})"
     return f"xe_floor({inner}, {divisor})"
 
 
@@ -110,17 +110,17 @@ def divided(index: Index, factor: int, divisor: int) -> Index:
 
 # ------------------------------------------------------------ writer
 
-Says = Callable[[Any, Any], None]
+Writes = Callable[[Any, Any], None]
 """How a kind of statement is written: it takes the writer and the statement."""
 
 
 class Writer:
-    """Lines at a depth; ``says`` is the table of the language."""
+    """Lines at a depth; ``entries`` is the table of the language."""
 
-    def __init__(self, kernel: Kernel, says: Meanings[Says], level: int) -> None:
+    def __init__(self, kernel: Kernel, entries: Meanings[Writes], level: int) -> None:
         """Start with nothing written."""
         self.kernel = kernel
-        self.says = says
+        self.entries = entries
         self.lines: list[str] = []
         self.level = level
 
@@ -131,7 +131,7 @@ class Writer:
     def body(self, body: tuple[Statement, ...]) -> None:
         """Write statements, each under its line of the listing."""
         for statement in body:
-            meaning = self.says[statement]
+            meaning = self.entries[statement]
             self.put(f"// {line(statement)}")
             meaning(self, statement)
 
@@ -148,10 +148,10 @@ class Writer:
         self.put("}")
 
 
-def demand_said(kernel: Kernel, says: Meanings[Says]) -> None:
+def demand_entries(kernel: Kernel, entries: Meanings[Writes]) -> None:
     """Refuse a kernel that has a kind of statement for which a language has no entry."""
     for statement in kernel.statements():
-        says[statement]
+        entries[statement]
 
 
 # ------------------------------------------------------------ launching
@@ -196,8 +196,8 @@ def elements(kernel: Kernel, lines: list[str]) -> list[str]:
 
     Raises `KernelError` for operands that are not s32 or lie in another order.
     """
-    found = set(re.findall(rf"{ELEMENT}(\w+)\(", "\n".join(lines)))
-    return [_element(o) for o in kernel.operands if o.name in found]
+    names = set(re.findall(rf"{ELEMENT}(\w+)\(", "\n".join(lines)))
+    return [_element(o) for o in kernel.operands if o.name in names]
 
 
 def _element(operand: Operand) -> str:

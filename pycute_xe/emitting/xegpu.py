@@ -11,8 +11,8 @@ import numpy as np
 
 from pycute_xe.emitting.xegpu_values import (
     Deal,
-    Held,
     Ints,
+    TileValue,
     Values,
     agree,
     dealt,
@@ -40,11 +40,11 @@ __all__ = ["XEGPU", "xegpu", "SEQUENCES", "widened"]
 _DEALT = "{layout_result_0 = #c}"
 
 
-def computed(out: Values, value: Expression, held: dict[str, str], vector: str) -> str:
-    """Compute a tile element by element; ``held`` are fragments by name."""
+def computed(out: Values, value: Expression, fragments: dict[str, str], vector: str) -> str:
+    """Compute a tile element by element; ``fragments`` are values by name."""
     match value:
         case Slot(name):
-            return held[name]
+            return fragments[name]
         case Const(number):
             return Tile(out, vector).filled(number)
         case Element(operand, ()):
@@ -52,7 +52,7 @@ def computed(out: Values, value: Expression, held: dict[str, str], vector: str) 
             return out.made(f"vector.broadcast {one} {_DEALT} : f32 to {vector}", "all")
         case Apply(name, arguments):
             tile = Tile(out, vector)
-            return tile.apply(name, *(computed(out, x, held, vector) for x in arguments))
+            return tile.apply(name, *(computed(out, x, fragments, vector) for x in arguments))
         case _:
             raise unsaid(value, f"{value} has no operation here", "compute it on the host")
 
@@ -128,9 +128,9 @@ def widened(out: Values, value: str, numeric: Numeric, vector: str = "") -> str:
         return value
     if numeric.kind != "float":
         raise unsaid(numeric, "maps are said of floats", "convert first")
-    kind, told = out.type_of(numeric), f" {_DEALT}" if vector else ""
+    kind, layout = out.type_of(numeric), f" {_DEALT}" if vector else ""
     before, after = (vector.replace("xf32>", f"x{kind}>"), vector) if vector else (kind, "f32")
-    return out.made(f"arith.extf {value}{told} : {before} to {after}", "wide")
+    return out.made(f"arith.extf {value}{layout} : {before} to {after}", "wide")
 
 
 # ------------------------------------------------------------ xegpu
@@ -145,7 +145,7 @@ class Module:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.out = Values(kernel)
-        self.held: dict[str, Held] = {}
+        self.values: dict[str, TileValue] = {}
         self.mmas = tuple(s for s in walk(kernel.body) if isinstance(s, ir.Mma))
         if not self.mmas:
             raise unsaid(
@@ -197,9 +197,9 @@ def _role(module: Module, operand: Operand) -> str:
     wanted = {"A": (0, 2), "B": (2, 1), "C": (0, 1)}
     names = [str(mode) for mode in operand.modes]
     known = {str(m): i for i, m in enumerate(module.out.extents(module.kernel))}
-    found = tuple(known.get(name, -1) for name in names)
+    extents = tuple(known.get(name, -1) for name in names)
     for role, modes in wanted.items():
-        if found == modes:
+        if extents == modes:
             return role
     raise unsaid(operand, "it is not a matrix over M, N and K", "emit kernels of matrices")
 
@@ -211,9 +211,9 @@ def _(module: Module, statement: ir.Fill) -> None:
         raise unsaid(statement, "only accumulators are filled with a number")
     rows, columns, _ = module.mma.tile_mnk
     kind = module.out.type_of(fragment.value_type)
-    held = Held("", (rows, columns), kind, None)
-    value = module.out.filled(statement.value, held.type, kind, "#c")
-    module.held[fragment.name] = replace(held, value=value)
+    tile = TileValue("", (rows, columns), kind, None)
+    value = module.out.filled(statement.value, tile.type, kind, "#c")
+    module.values[fragment.name] = replace(tile, value=value)
 
 
 @XEGPU.of(ir.Load)
@@ -226,7 +226,7 @@ def _(module: Module, statement: ir.Load) -> None:
     wanted = module.dealt_as(role, deal, role != "C" and operand.contiguous == 0)
     value = module.out.load(operand, tile, source, statement.at, wanted)
     kind = module.out.type_of(operand.value_type)
-    module.held[statement.fragment] = Held(value, tile, kind, places)
+    module.values[statement.fragment] = TileValue(value, tile, kind, places)
 
 
 @XEGPU.of(ir.Prefetch)
@@ -244,42 +244,42 @@ def _(module: Module, statement: ir.Prefetch) -> None:
 
 @XEGPU.of(ir.Store)
 def _(module: Module, statement: ir.Store) -> None:
-    operand, held = module.kernel.operand(statement.operand), _read(module, statement.fragment)
+    operand, values = module.kernel.operand(statement.operand), _read(module, statement.fragment)
     tile = tile_of(statement.copy.tiler_mn, statement.modes)
     places = loaded(statement.copy, statement.modes)
-    agree(statement, held, places)
+    agree(statement, values, places)
     deal = module.deal(statement.copy, places, tile)
     layout = module.in_memory("C", deal, operand)
-    module.out.store(operand, tile, layout, statement.at, held.value, held.type)
+    module.out.store(operand, tile, layout, statement.at, values.value, values.type)
 
 
 @XEGPU.of(ir.Reorder)
 def _(module: Module, statement: ir.Reorder) -> None:
-    held = _converted(module, statement)
-    to, places = moved(statement.slots), held.places
+    tile = _converted(module, statement)
+    to, places = moved(statement.slots), tile.places
     if places is not None:
         if np.unique(to).size != to.size or to.size != places.shape[1]:
             raise unsaid(statement, "the reorder is not a permutation")
         after = np.empty_like(places)
         after[:, to] = places
         places = after
-    module.held[statement.destination] = replace(held, places=places)
+    module.values[statement.destination] = replace(tile, places=places)
 
 
 @XEGPU.of(ir.Convert)
 def _(module: Module, statement: ir.Convert) -> None:
-    module.held[statement.destination] = _converted(module, statement)
+    module.values[statement.destination] = _converted(module, statement)
 
 
-def _converted(module: Module, statement: ir.Convert | ir.Reorder) -> Held:
+def _converted(module: Module, statement: ir.Convert | ir.Reorder) -> TileValue:
     """Return what a fragment holds in the type of another."""
-    held = _read(module, statement.source)
+    tile = _read(module, statement.source)
     source, to = (module.kernel.fragment(n) for n in (statement.source, statement.destination))
     if isinstance(statement, ir.Reorder) and source.value_type == to.value_type:
-        return held
+        return tile
     kind = module.out.type_of(to.value_type)
-    made = replace(held, kind=kind)
-    value = module.out.converted(held.value, held.type, made.type, source.value_type, to.value_type)
+    made = replace(tile, kind=kind)
+    value = module.out.converted(tile.value, tile.type, made.type, source.value_type, to.value_type)
     return replace(made, value=value)
 
 
@@ -291,20 +291,20 @@ def _(module: Module, statement: ir.Map) -> None:
     if not sources:
         raise unsaid(statement, "the map reads no fragment, so that its tile is not known")
     first, *others = sources.values()
-    for held in others:
-        if first.places is not None and held.places is not None:
-            agree(statement, held, first.places)
+    for tile in others:
+        if first.places is not None and tile.places is not None:
+            agree(statement, tile, first.places)
     kind = module.out.type_of(module.kernel.fragment(statement.destination).value_type)
     if kind != "f32":
         raise unsaid(statement, "maps are said with a result of f32", "compute in f32 and convert")
     wide = replace(first, kind=kind)
     names = {
-        name: widened(module.out, held.value, module.kernel.fragment(name).value_type, wide.type)
-        for name, held in sources.items()
+        name: widened(module.out, tile.value, module.kernel.fragment(name).value_type, wide.type)
+        for name, tile in sources.items()
     }
     value = computed(module.out, statement.value, names, wide.type)
     places = next((h.places for h in sources.values() if h.places is not None), None)
-    module.held[statement.destination] = replace(wide, value=value, places=places)
+    module.values[statement.destination] = replace(wide, value=value, places=places)
 
 
 @XEGPU.of(ir.Mma)
@@ -316,7 +316,7 @@ def _(module: Module, statement: ir.Mma) -> None:
     deal = module.deal(statement.mma, places, (a.tile[0], b.tile[1]))
     module.dealt_as("C", deal)
     value = module.out.multiplied((a.value, a.type), (b.value, b.type), (c.value, c.type))
-    module.held[statement.accumulator] = replace(c, value=value, places=places)
+    module.values[statement.accumulator] = replace(c, value=value, places=places)
 
 
 @XEGPU.of(ir.BarrierArrive)
@@ -341,43 +341,43 @@ def _(module: Module, statement: ir.If) -> None:
 def _(module: Module, statement: ir.Loop) -> None:
     touched = [s.touched for s in walk(statement.body)]
     written = dict.fromkeys(n for t in touched for n in (*t.writes, *t.updates))
-    carried = [name for name in written if name in module.held]
+    carried = [name for name in written if name in module.values]
     entry = _carried(module, statement, carried)
     pairs = [(entry[n].value, entry[n].type) for n in carried]
     with module.out.block_for(statement.var, statement.start, statement.stop, pairs) as trip:
         for name, value in zip(carried, trip.arguments, strict=True):
-            module.held[name] = replace(entry[name], value=value)
+            module.values[name] = replace(entry[name], value=value)
         module.body(statement.body)
-        trip.leave([module.held[name].value for name in carried])
+        trip.leave([module.values[name].value for name in carried])
     for name, value in zip(carried, trip.results, strict=True):
-        after = module.held[name]
+        after = module.values[name]
         agree(statement, after, entry[name].places)
-        module.held[name] = replace(after, value=value)
+        module.values[name] = replace(after, value=value)
     for name in written:
         if name not in carried:
-            del module.held[name]
+            del module.values[name]
 
 
-def _carried(module: Module, statement: ir.Loop, names: list[str]) -> dict[str, Held]:
+def _carried(module: Module, statement: ir.Loop, names: list[str]) -> dict[str, TileValue]:
     """What fragments hold when a trip begins: one number in all elements may become a tile."""
-    entry = {name: module.held[name] for name in names}
-    if all(held.places is not None for held in entry.values()):
+    entry = {name: module.values[name] for name in names}
+    if all(values.places is not None for values in entry.values()):
         return entry
-    held, out = dict(module.held), module.out
+    values, out = dict(module.values), module.out
     module.out = Values(module.kernel)  # the text of this first trip is thrown away
     module.body(statement.body)
-    after, module.held, module.out = module.held, held, out
+    after, module.values, module.out = module.values, values, out
     return {
         n: replace(h, places=h.places if h.places is not None else after[n].places)
         for n, h in entry.items()
     }
 
 
-def _read(module: Module, name: str) -> Held:
-    held = module.held.get(name)
-    if held is None:
+def _read(module: Module, name: str) -> TileValue:
+    values = module.values.get(name)
+    if values is None:
         raise unsaid(name, f"{name} is read behind the loop that fills it", "fill it before")
-    return held
+    return values
 
 
 def xegpu(kernel: Kernel) -> str:

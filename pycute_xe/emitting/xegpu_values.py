@@ -22,7 +22,7 @@ __all__ = [
     "Trip",
     "Values",
     "Deal",
-    "Held",
+    "TileValue",
     "Ints",
     "agree",
     "dealt",
@@ -93,7 +93,7 @@ class Deal:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class TileValue:
     """A value, its tile, its type; and which place of the tile each register element holds.
 
     ``places`` is ``None`` where every element holds the same number.
@@ -146,8 +146,8 @@ def tile_of(copy_tile: tuple[int, ...], modes: tuple[int | None, ...]) -> tuple[
 
 def loaded(copy: TiledCopy, modes: tuple[int | None, ...]) -> Ints:
     """Return (subgroup, register element, mode of the operand) → place in the tile."""
-    found = copied(copy)
-    places = np.where(found.padded[None, :, None], NOWHERE, found.places)
+    moved = copied(copy)
+    places = np.where(moved.padded[None, :, None], NOWHERE, moved.places)
     places = places[:, : copy.messages * copy.atom.values * 16]
     order = [modes.index(m) for m in sorted(m for m in modes if m is not None)]
     return places[..., order]
@@ -163,9 +163,9 @@ def prefetched(copy: TiledCopy, modes: tuple[int | None, ...]) -> Ints:
     return places[..., [modes.index(m) for m in sorted(m for m in modes if m is not None)]]
 
 
-def agree(given: object, held: Held, places: Ints | None) -> None:
+def agree(given: object, tile: TileValue, places: Ints | None) -> None:
     """Refuse registers that hold a tile in another order than they are read in."""
-    if held.places is not None and places is not None and not np.array_equal(held.places, places):
+    if tile.places is not None and places is not None and not np.array_equal(tile.places, places):
         raise unsaid(
             given,
             "the registers hold the tile in another order than the statement reads it in",
@@ -173,7 +173,7 @@ def agree(given: object, held: Held, places: Ints | None) -> None:
         )
 
 
-def multiplied_places(given: object, a: Held, b: Held, tables: Multiplied) -> Ints:
+def multiplied_places(given: object, a: TileValue, b: TileValue, tables: Multiplied) -> Ints:
     """Return the places of a product's elements; refuse registers that DPAS reads otherwise."""
     if a.places is None or b.places is None:
         raise unsaid(given, "a number in every element is multiplied", "load both factors")
@@ -251,11 +251,11 @@ class Values:
     @staticmethod
     def type_of(numeric: Numeric) -> str:
         """Return a type in MLIR; refuse those whose sign or width DPAS would have to guess."""
-        found = numeric.row.mlir
-        if not found:
+        text = numeric.row.mlir
+        if not text:
             known = ", ".join(name for name in numerics() if as_numeric(name).row.mlir)
             raise unsaid(numeric, f"{numeric} has no type in this module", f"use one of {known}")
-        return found
+        return text
 
     def source_type(self, operand: Operand) -> str:
         """Return the type of an operand: a memref, or an address where it is read as dwords.
@@ -335,16 +335,16 @@ class Values:
         vector = f"vector<{shape[0]}x{shape[1]}x{kind}>"
         stem, turned = operand.name.lower(), operand.contiguous == 0
         # The pass that deals a transposition reads the layout of the load itself.
-        held = f" <{{layout = {layout}}}>" if turned else ""
-        value = self.made(f"xegpu.load_nd {place}{held} : {text} -> {vector}", stem)
+        attribute = f" <{{layout = {layout}}}>" if turned else ""
+        value = self.made(f"xegpu.load_nd {place}{attribute} : {text} -> {vector}", stem)
         if not turned:
             return value
         return self.transposed(value, vector, f"vector<{tile[0]}x{tile[1]}x{kind}>", wanted)
 
     def transposed(self, value: str, before: str, after: str, layout: str) -> str:
         """Exchange rows and columns of a tile."""
-        told = f" {{layout_result_0 = {layout}}}"
-        return self.made(f"vector.transpose {value}, [1, 0]{told} : {before} to {after}", "t")
+        attribute = f" {{layout_result_0 = {layout}}}"
+        return self.made(f"vector.transpose {value}, [1, 0]{attribute} : {before} to {after}", "t")
 
     def prefetch(
         self, operand: Operand, tile: tuple[int, int], layout: str, at: tuple[Index, ...]
@@ -374,14 +374,14 @@ class Values:
     def filled(self, value: float, vector: str, kind: str, layout: str) -> str:
         """Return a tile of one number."""
         text = str(int(value)) if kind.startswith("i") else _number(value, kind)
-        told = f"{{layout_result_0 = {layout}}}"
-        return self.made(f"arith.constant {told} dense<{text}> : {vector}", "fill")
+        attribute = f"{{layout_result_0 = {layout}}}"
+        return self.made(f"arith.constant {attribute} dense<{text}> : {vector}", "fill")
 
     def multiplied(self, a: tuple[str, str], b: tuple[str, str], c: tuple[str, str]) -> str:
         """Multiply two tiles into a third."""
         values, types = ", ".join(x[0] for x in (a, b, c)), ", ".join(x[1] for x in (a, b, c))
-        told = "{layout_a = #a, layout_b = #b, layout_cd = #c}"
-        return self.made(f"xegpu.dpas {values} {told} : {types} -> {c[1]}", "acc")
+        layouts = "{layout_a = #a, layout_b = #b, layout_cd = #c}"
+        return self.made(f"xegpu.dpas {values} {layouts} : {types} -> {c[1]}", "acc")
 
     def converted(self, value: str, before: str, after: str, source: Numeric, to: Numeric) -> str:
         """Convert a tile between floats; refuse what MLIR would not round or saturate alike."""
@@ -468,9 +468,9 @@ class Values:
 
 def _number(value: float, kind: str) -> str:
     """A float as MLIR writes it; f32 alone has infinities here."""
-    found = as_f32(value)
-    if isfinite(found):
-        return repr(found)
+    number = as_f32(value)
+    if isfinite(number):
+        return repr(number)
     if kind != "f32":
         raise unsaid(value, f"{value} cannot be filled into {kind}", "use f32")
     return f32_bits(value)

@@ -22,12 +22,12 @@ def type_name(kind: np.dtype[Any]) -> str:
     return "bool" if kind == np.bool_ else as_numeric(kind).name
 
 
-def sizes_differ(operation: str, wanted: int, found: int) -> ShapeError:
+def sizes_differ(operation: str, wanted: int, given: int) -> ShapeError:
     """Return the refusal of another number of elements."""
     return ShapeError(
         operation,
-        {"elements": wanted, "given": found},
-        f"{wanted} elements meet {found}",
+        {"elements": wanted, "given": given},
+        f"{wanted} elements meet {given}",
         "select a part first",
     )
 
@@ -47,11 +47,11 @@ def place_in(size: int, index: Any) -> Any:
                 "simd", {"step": 0}, "the step of a slice must not be 0", "use 1 or more"
             )
         return part
-    (found,) = whole("simd", index=index)
-    if not -size <= found < size:
+    (number,) = whole("simd", index=index)
+    if not -size <= number < size:
         condition = f"the vector has {size} elements"
-        raise ShapeError("simd", {"index": found}, condition, f"use 0 to {size - 1}")
-    return found
+        raise ShapeError("simd", {"index": number}, condition, f"use 0 to {size - 1}")
+    return number
 
 
 def merged(
@@ -65,8 +65,8 @@ def merged(
     [7, 2]
     """
     flat = [one.reshape(-1) for one in (mask, on, off)]
-    for found in flat:
-        if found.size not in (1, size):
-            raise sizes_differ("merge", size, found.size)
+    for choice in flat:
+        if choice.size not in (1, size):
+            raise sizes_differ("merge", size, choice.size)
     with np.errstate(all="ignore"):
         return np.where(flat[0].astype(np.bool_), flat[1].astype(kind), flat[2].astype(kind))

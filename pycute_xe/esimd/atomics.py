@@ -73,13 +73,13 @@ def slm_atomic_update(
 
 
 def _filled(kind: np.dtype[Any], N: int, source: Any) -> Any:
-    found = array_of(source, "slm_atomic_update").reshape(-1)
-    if found.size not in (1, N):
-        operands = {"N": N, "given": found.size}
-        condition = f"{N} lanes need {N} values, not {found.size}"
+    values = array_of(source, "slm_atomic_update").reshape(-1)
+    if values.size not in (1, N):
+        operands = {"N": N, "given": values.size}
+        condition = f"{N} lanes need {N} values, not {values.size}"
         raise ShapeError("slm_atomic_update", operands, condition, f"give {N}, or one for all")
     with np.errstate(all="ignore"):
-        every = np.ascontiguousarray(np.broadcast_to(found.astype(kind), (N,)))
+        every = np.ascontiguousarray(np.broadcast_to(values.astype(kind), (N,)))
     return every.view(np.uint8).reshape(N, kind.itemsize)
 
 

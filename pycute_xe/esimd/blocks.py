@@ -135,9 +135,9 @@ def one_by_one(
     unit = max(4, kind.itemsize)
     promised = unit if how.nbytes is None else max(how.nbytes, kind.itemsize)
     if start % promised:
-        said = "" if how.nbytes is None else ", which alignment promises"
+        promise = "" if how.nbytes is None else ", which alignment promises"
         operands = {name: hex(start) if name == "address" else start}
-        condition = f"the {name} is not a multiple of {promised} bytes{said}"
+        condition = f"the {name} is not a multiple of {promised} bytes{promise}"
         raise thread.error(code, operation, operands, condition)
     if promised >= unit:
         return False
@@ -163,21 +163,21 @@ def whole_dwords(operation: str, kind: np.dtype[Any], N: int) -> int:
 
 def from_bytes(kind: np.dtype[Any], data: NDArray[np.uint8] | None) -> simd:
     """Return bytes as a vector that was loaded."""
-    found = np.zeros(0, dtype=np.uint8) if data is None else data
-    made = simd.wrap(np.ascontiguousarray(found).reshape(-1).view(kind))
+    content = np.zeros(0, dtype=np.uint8) if data is None else data
+    made = simd.wrap(np.ascontiguousarray(content).reshape(-1).view(kind))
     made.record.origin = "load"
     return made
 
 
 def elements_of(operation: str, kind: np.dtype[Any], N: int, data: Any) -> NDArray[np.uint8]:
     """Return the bytes of data to store, converted to the type; `ShapeError` for another size."""
-    found = array_of(data, operation)
-    if found.size != N:
+    elements = array_of(data, operation)
+    if elements.size != N:
         raise ShapeError(
             operation,
-            {"T": kind, "N": N, "data": found.size},
-            f"the data has {found.size} elements, not {N}",
+            {"T": kind, "N": N, "data": elements.size},
+            f"the data has {elements.size} elements, not {N}",
             f"give {N} elements",
         )
     with np.errstate(all="ignore"):
-        return np.ascontiguousarray(found.reshape(-1).astype(kind)).view(np.uint8)
+        return np.ascontiguousarray(elements.reshape(-1).astype(kind)).view(np.uint8)

@@ -153,8 +153,8 @@ def lsc_load_2d(
     block = tile.block("load", transposed, transformed)
     _send(thread, "lsc_load_2d", tile, block, tokens("lsc_load_2d", l1, l3, l2))
     nbytes = block.register_bytes(thread.machine.target)
-    found = thread.registers.read(DATA, nbytes, "lsc_load_2d").view(tile.dtype)
-    result = simd.wrap(found[_places(block)])
+    content = thread.registers.read(DATA, nbytes, "lsc_load_2d").view(tile.dtype)
+    result = simd.wrap(content[_places(block)])
     result.record.plain_tile = tile.dtype.itemsize < 4 and not transformed
     result.record.origin = "load"
     return result
@@ -264,8 +264,8 @@ def _send(
         l1=hints[0],
         l3=hints[1],
     )
-    broken = [found for found in message.check(thread.machine.target) if found.level == "error"]
-    if not any(lint_of(found).code == "PX104" for found in broken):
+    broken = [breach for breach in message.check(thread.machine.target) if breach.level == "error"]
+    if not any(lint_of(breach).code == "PX104" for breach in broken):
         _inside(thread, operation, surface)
     if not broken:
         advise_2d(thread, operation, block, surface, tile.get_x(), tile.get_y())

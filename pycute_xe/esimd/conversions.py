@@ -36,8 +36,8 @@ def numbers(operation: str, value: Any) -> Array:
     [1, 2]
     """
     try:
-        found = np.asarray(value)
-        dtype_of(found.dtype)
+        array = np.asarray(value)
+        dtype_of(array.dtype)
     except (TypeError, ValueError, OverflowError):  # ragged sequences, unknown types
         raise DTypeError(
             operation,
@@ -45,7 +45,7 @@ def numbers(operation: str, value: Any) -> Array:
             "the data must be numbers of at most 64 bits",
             "give a vector, a number or a sequence of numbers",
         ) from None
-    return found
+    return array
 
 
 def operand(other: Any, mine: np.dtype[Any]) -> Array:
@@ -59,14 +59,14 @@ def operand(other: Any, mine: np.dtype[Any]) -> Array:
     >>> operand(np.float64(2), np.dtype("f4")).dtype.name, operand(2.0, np.dtype("f2")).dtype.name
     ('float64', 'float16')
     """
-    found = numbers("operator", other)
-    if isinstance(other, (np.ndarray, np.generic)) or found.dtype.kind == "b":
-        return found
-    if found.dtype.kind not in "iu":
-        return found.astype(np.float32 if mine.kind in "biu" else mine)
+    array = numbers("operator", other)
+    if isinstance(other, (np.ndarray, np.generic)) or array.dtype.kind == "b":
+        return array
+    if array.dtype.kind not in "iu":
+        return array.astype(np.float32 if mine.kind in "biu" else mine)
     kinds = (np.dtype(kind) for kind in (np.int32, np.uint32, np.int64))
-    fits = (kind for kind in kinds if (found.astype(kind) == found).all())
-    return found.astype(next(fits, np.dtype(np.uint64)))
+    fits = (kind for kind in kinds if (array.astype(kind) == array).all())
+    return array.astype(next(fits, np.dtype(np.uint64)))
 
 
 def ramp(kind: np.dtype[Any], count: int, base: Any, step: Any) -> Array:

@@ -34,16 +34,16 @@ def offsets_of(operation: str, N: int | None, offsets: Any) -> Index:
     """Return byte offsets; `ShapeError` for another number, `DTypeError` unless integers."""
     if N is not None:
         whole(operation, N=N)
-    found = array_of(offsets, operation).reshape(-1)
-    if found.dtype.kind not in "iu":
+    array = array_of(offsets, operation).reshape(-1)
+    if array.dtype.kind not in "iu":
         condition = "offsets must be integers, in bytes"
-        raise DTypeError(operation, {"offsets": found.dtype}, condition, "simd(uint32_t, N, …)")
-    if N is not None and found.size != N:
-        operands = {"N": N, "offsets": found.size}
+        raise DTypeError(operation, {"offsets": array.dtype}, condition, "simd(uint32_t, N, …)")
+    if N is not None and array.size != N:
+        operands = {"N": N, "offsets": array.size}
         raise ShapeError(
-            operation, operands, f"{N} lanes need {N} offsets, not {found.size}", f"give {N}"
+            operation, operands, f"{N} lanes need {N} offsets, not {array.size}", f"give {N}"
         )
-    return found.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def advise_block(
@@ -118,13 +118,13 @@ def flags_of(operation: str, pred: Any, lanes: int) -> Flags | None:
     """Return a mask as one yes or no for each lane; `ShapeError` for another number of them."""
     if pred is None:
         return None
-    found = array_of(pred, operation).reshape(-1).astype(np.bool_)
-    if found.size not in (1, lanes):
-        operands = {"pred": found.size, "lanes": lanes}
+    array = array_of(pred, operation).reshape(-1).astype(np.bool_)
+    if array.size not in (1, lanes):
+        operands = {"pred": array.size, "lanes": lanes}
         raise ShapeError(
             operation,
             operands,
-            f"{lanes} lanes need {lanes} conditions, not {found.size}",
+            f"{lanes} lanes need {lanes} conditions, not {array.size}",
             "simd_mask",
         )
-    return np.broadcast_to(found, (lanes,)).copy()
+    return np.broadcast_to(array, (lanes,)).copy()

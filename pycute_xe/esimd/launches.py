@@ -110,16 +110,16 @@ class Item:
         return _linear(where, tuple(self.get_global_range(i) for i in each))
 
     def _at(self, dimension: int) -> int:
-        (found,) = whole("nd_item", dimension=dimension)
-        if not 0 <= found < len(self.local):
+        (axis,) = whole("nd_item", dimension=dimension)
+        if not 0 <= axis < len(self.local):
             number = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
             raise InputError(
                 "nd_item",
-                {"dimension": found},
+                {"dimension": axis},
                 f"the launch has {number[len(self.local)]}",
                 f"use 0 to {len(self.local) - 1}" if len(self.local) > 1 else "use 0",
             )
-        return found
+        return axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +176,10 @@ def _places(extents: Extents) -> Iterator[Extents]:
 
 
 def _linear(where: Extents, extents: Extents) -> int:
-    found = 0
+    linear = 0
     for at, extent in zip(where, extents, strict=True):
-        found = found * extent + at
-    return found
+        linear = linear * extent + at
+    return linear
 
 
 # ------------------------------------------------------------ synchronisation
@@ -269,16 +269,16 @@ class nbarrier:
 
     def arrive(self) -> Meetings:
         """Return the arrival, to be yielded; the thread goes on."""
-        found, role = self._known("arrive"), self._role.name
+        known, role = self._known("arrive"), self._role.name
         return _meet(
-            f"nbarrier({found.id}).arrive()",
-            lambda label: (BarrierArrive(found, role, label),),  # pyright: ignore[reportArgumentType]
+            f"nbarrier({known.id}).arrive()",
+            lambda label: (BarrierArrive(known, role, label),),  # pyright: ignore[reportArgumentType]
         )
 
     def wait(self) -> Meetings:
         """Return the wait, to be yielded; the thread goes on when the barrier has fired."""
-        found = self._known("wait")
-        return _meet(f"nbarrier({found.id}).wait()", lambda label: (BarrierWait(found, label),))
+        known = self._known("wait")
+        return _meet(f"nbarrier({known.id}).wait()", lambda label: (BarrierWait(known, label),))
 
     def _known(self, operation: str) -> NamedBarrier:
         if self._barrier is None:
@@ -290,9 +290,9 @@ class nbarrier:
 
 def _meet(name: str, meetings: Callable[[str], tuple[Meeting, ...]]) -> Meetings:
     thread = current(name)
-    found = Meetings(name, meetings(thread.progress.label))
-    thread.pending = found
-    return found
+    pending = Meetings(name, meetings(thread.progress.label))
+    thread.pending = pending
+    return pending
 
 
 # ------------------------------------------------------------ placing
@@ -356,16 +356,16 @@ def _buffer(array: NDArray[Any]) -> object:
 def fetch(machine: Machine, placed: dict[int, NDArray[Any]]) -> None:
     """Copy what was stored back into the arrays."""
     for address, array in placed.items():
-        found = machine.memory.array(address, array.shape, array.dtype)
+        content = machine.memory.array(address, array.shape, array.dtype)
         before = np.ascontiguousarray(array).view(np.uint8)
-        if np.array_equal(before, np.ascontiguousarray(found).view(np.uint8)):
+        if np.array_equal(before, np.ascontiguousarray(content).view(np.uint8)):
             continue
         if not array.flags.writeable:
             operands = {"shape": array.shape}
             raise InputError(
                 "launch", operands, "the kernel stores to a read-only array", "copy it"
             )
-        array[...] = found
+        array[...] = content
 
 
 # ------------------------------------------------------------ launching
@@ -500,9 +500,9 @@ def _thread(
 ) -> Iterator[workgroup.Meeting]:
     """One thread, which is the current one while it runs."""
     with running(thread):
-        found = kernel(item, *arguments)
-    if isinstance(found, Generator):
-        steps = cast("Generator[Any, None, Any]", found)
+        started = kernel(item, *arguments)
+    if isinstance(started, Generator):
+        steps = cast("Generator[Any, None, Any]", started)
         while True:
             with running(thread):
                 try:

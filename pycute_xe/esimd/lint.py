@@ -73,8 +73,8 @@ class EsimdError(CuteError):
     ) -> None:
         """Join what was seen with what the lint says about it."""
         self.lint = lint
-        said = f"{condition}. {lint.rule} [{lint.source}]"
-        super().__init__(operation, operands, said, lint.fix.rstrip("."))
+        text = f"{condition}. {lint.rule} [{lint.source}]"
+        super().__init__(operation, operands, text, lint.fix.rstrip("."))
         self.args = (lint, operation, self.operands, condition)
 
     @property

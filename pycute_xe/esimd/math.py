@@ -60,15 +60,15 @@ def sum(x: Vector) -> Any:
     >>> float(sum(simd("f32", 4, [1, 2, 3, 4])))
     10.0
     """
-    found = _vector("sum", x).buffer
+    elements = _vector("sum", x).buffer
     with np.errstate(all="ignore"):
-        while found.size > 1:
-            half, odd = divmod(found.size, 2)
-            added = found[:half] + found[half : 2 * half]
+        while elements.size > 1:
+            half, odd = divmod(elements.size, 2)
+            added = elements[:half] + elements[half : 2 * half]
             if odd:
-                added[0] += found[-1]
-            found = added
-    return found[0]
+                added[0] += elements[-1]
+            elements = added
+    return elements[0]
 
 
 def exp(x: Vector) -> simd:
@@ -79,12 +79,12 @@ def exp(x: Vector) -> simd:
     >>> exp(simd("f32", 2, 0))
     simd<f32, 2>(1.0, 1.0)
     """
-    found = _vector("exp", x)
-    if found.dtype.kind in "iub":
-        operands = {"T": type_name(found.dtype)}
+    vector = _vector("exp", x)
+    if vector.dtype.kind in "iub":
+        operands = {"T": type_name(vector.dtype)}
         raise DTypeError("exp", operands, "the elements are integers", "convert them to float")
     with np.errstate(all="ignore"):
-        return simd.wrap(np.exp(found.buffer.astype(np.float64)).astype(found.dtype))
+        return simd.wrap(np.exp(vector.buffer.astype(np.float64)).astype(vector.dtype))
 
 
 def _two(operation: str, a: Any, b: Any, act: Callable[[Any, Any], Any]) -> simd:

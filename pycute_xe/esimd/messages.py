@@ -54,16 +54,16 @@ def block(
     """Load so many adjacent bytes, or store these, as transposed messages of one address."""
     nbytes = data if isinstance(data, int) else data.size
     _address(thread, np.array([start]), sfid)
-    found: list[Bytes] = []
+    blocks: list[Bytes] = []
     wide = nbytes % 8 == 0 and start % 8 == 0
     for part in _block_parts(op, sfid, nbytes, wide, hints):
         if isinstance(data, int):
             send(thread, part.message)
-            found.append(thread.registers.read(DATA, part.count, op).copy())
+            blocks.append(thread.registers.read(DATA, part.count, op).copy())
         else:
             thread.registers.write(DATA, data[part.first : part.first + part.count], op)
             send(thread, part.message)
-    return np.concatenate(found) if found else None
+    return np.concatenate(blocks) if blocks else None
 
 
 def scattered(
@@ -80,21 +80,21 @@ def scattered(
     Lanes that are off come back as bytes of all ones.
     """
     count, size = data if isinstance(data, tuple) else (data.shape[0], data.shape[2])
-    found = np.full((count, starts.size, size), _POISON, dtype=np.uint8)
+    values = np.full((count, starts.size, size), _POISON, dtype=np.uint8)
     for part in _scatter_parts(op, sfid, starts.size, count, size, mask is not None, hints):
         lanes = slice(part.first, part.first + part.count)
         elements = slice(part.element, part.element + part.elements)
         _address(thread, starts[lanes], sfid)
         flags = None if mask is None else mask[lanes]
         if isinstance(data, tuple):
-            moved = found[elements, lanes] if mask is not None else None
+            moved = values[elements, lanes] if mask is not None else None
             _put(thread, part, moved)
             send(thread, part.message, flags)
-            found[elements, lanes] = _get(thread, part, size)
+            values[elements, lanes] = _get(thread, part, size)
         else:
             _put(thread, part, data[elements, lanes])
             send(thread, part.message, flags)
-    return found if isinstance(data, tuple) else None
+    return values if isinstance(data, tuple) else None
 
 
 def updated(
@@ -104,20 +104,20 @@ def updated(
 
     Lanes that are off come back as bytes of all ones.
     """
-    found = np.full((starts.size, size), _POISON, dtype=np.uint8)
+    old = np.full((starts.size, size), _POISON, dtype=np.uint8)
     name = {2: "d16u32", 4: "d32", 8: "d64"}[size]
     for first, some in _cut(starts.size, _LANES):
         lanes = slice(first, first + some)
         _address(thread, starts[lanes], "slm")
         part = _Part(_atomic(op, some, DataType(name), len(sources), mask is not None), first, some)
-        _put(thread, part, found[None, lanes])
+        _put(thread, part, old[None, lanes])
         for source, at in zip(sources, (_SRC1, _SRC2), strict=False):
             wide = np.zeros((some, max(4, size)), dtype=np.uint8)
             wide[:, :size] = source[lanes]
             thread.registers.write(at, wide.reshape(-1), "data")
         send(thread, part.message, None if mask is None else mask[lanes])
-        found[lanes] = _get(thread, part, size)[0]
-    return found
+        old[lanes] = _get(thread, part, size)[0]
+    return old
 
 
 @lru_cache(maxsize=256)
@@ -199,11 +199,11 @@ def _put(thread: Thread, part: _Part, data: Bytes | None) -> None:
 
 def _get(thread: Thread, part: _Part, size: int) -> Bytes:
     wide = max(4, size)
-    found = [
+    parts = [
         thread.registers.read(DATA + element * _pitch(size), part.count * wide, "load").copy()
         for element in range(part.elements)
     ]
-    return np.stack(found).reshape(part.elements, part.count, wide)[:, :, :size]
+    return np.stack(parts).reshape(part.elements, part.count, wide)[:, :, :size]
 
 
 def _pitch(size: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -55,6 +55,12 @@ class Pointer:
         (elements,) = whole("Pointer", elements=other)
         return self + -elements
 
+    def __getitem__(self, index: object) -> NoReturn:
+        """Refuse: a work-item reads memory by messages."""
+        wrong = "a pointer has no elements: memory is read by messages"
+        fix = f"write block_load(T, N, p + {quoted(index)}), or gather"
+        raise InputError("Pointer", {"index": index}, wrong, fix)
+
 
 def reinterpret_cast(T: Type, ptr: Pointer) -> Pointer:
     """Return the same address as a pointer to another type. C++: ``reinterpret_cast<T*>(ptr)``.
@@ -100,11 +106,11 @@ class alignment:
 
     def __init__(self, nbytes: int) -> None:
         """Keep the promise; `InputError` unless it is a power of two."""
-        (found,) = whole("alignment", nbytes=nbytes)
-        if found < 1 or found & (found - 1):
-            condition = f"an alignment must be a power of two of bytes, not {found}"
-            raise InputError("alignment", {"nbytes": found}, condition, "use 4, 8, 16 … bytes")
-        self.nbytes = found
+        (promised,) = whole("alignment", nbytes=nbytes)
+        if promised < 1 or promised & (promised - 1):
+            condition = f"an alignment must be a power of two of bytes, not {promised}"
+            raise InputError("alignment", {"nbytes": promised}, condition, "use 4, 8, 16 … bytes")
+        self.nbytes = promised
 
 
 class overaligned_tag(alignment):
@@ -204,19 +210,19 @@ def asked(
     16
     """
     tokens(operation, l1, l3, l2)
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name, hint in (("l1", l1), ("l3", l3), ("l3", l2)):
         if hint is not _NONE:
-            found[name] = hint
+            by_name[name] = hint
     values = [value for one in given for value in _values(operation, one)]
     for value in [*values, *([] if nbytes is None else [alignment(nbytes)])]:
         name = value.level if isinstance(value, _Level) else "alignment"
-        if name in found:
+        if name in by_name:
             raise InputError(
                 operation, {"property": name}, f"{name} is given twice", "give it once"
             )
-        found[name] = value.hint if isinstance(value, _Level) else value.nbytes
-    return Asked(found.get("l1", _NONE), found.get("l3", _NONE), found.get("alignment"))
+        by_name[name] = value.hint if isinstance(value, _Level) else value.nbytes
+    return Asked(by_name.get("l1", _NONE), by_name.get("l3", _NONE), by_name.get("alignment"))
 
 
 def _values(operation: str, given: object) -> tuple[Any, ...]:

@@ -157,9 +157,9 @@ def ready(operation: str) -> Thread:
 
 def _judge_size(thread: Thread, operation: str, nbytes: int) -> None:
     broken = thread.machine.target.slm_broken(nbytes)
-    for found in errors(broken):
-        condition = f"{found.condition} [{found.source}]"
+    for breach in errors(broken):
+        condition = f"{breach.condition} [{breach.source}]"
         operands = {"nbytes": nbytes, "target": thread.machine.target}
         raise thread.error("PX205", operation, operands, condition)
-    for found in broken:
-        thread.record("PX205", operation, f"{found.condition} [{found.source}]")
+    for breach in broken:
+        thread.record("PX205", operation, f"{breach.condition} [{breach.source}]")

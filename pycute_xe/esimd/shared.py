@@ -185,9 +185,9 @@ class _Access:
         check_aligned(thread, operation, self.sfid, kind, starts)
         flags = flags_of(operation, self.pred, starts.size)
         shape = (self.nelts, size)
-        found = scattered(thread, "load", self.sfid, starts, shape, flags, self.hints)
+        content = scattered(thread, "load", self.sfid, starts, shape, flags, self.hints)
         count_banks(thread, operation, self.sfid, starts, flags, self.nelts * size)
-        result = from_bytes(kind, found)
+        result = from_bytes(kind, content)
         result.record.plain_tile = kind.itemsize < 4
         result.record.origin = "load"
         return result
@@ -201,8 +201,8 @@ class _Access:
             raise thread.error("PX207", operation, {"N": lanes, "NElts": nelts}, condition)
         check_aligned(thread, operation, self.sfid, kind, starts)
         flags = flags_of(operation, self.pred, lanes)
-        found = elements_of(operation, kind, lanes * nelts, data).reshape(nelts, lanes, size)
-        scattered(thread, "store", self.sfid, starts, found, flags, self.hints)
+        content = elements_of(operation, kind, lanes * nelts, data).reshape(nelts, lanes, size)
+        scattered(thread, "store", self.sfid, starts, content, flags, self.hints)
         count_banks(thread, operation, self.sfid, starts, flags, nelts * size)
 
 
@@ -211,11 +211,11 @@ def _in_memory(
     l1: cache_hint, l3: cache_hint, l2: cache_hint,
 ) -> _Access:  # fmt: skip
     """An access to global memory."""
-    found, hints = offsets_of(operation, N, offsets), tokens(operation, l1, l3, l2)
+    starts, hints = offsets_of(operation, N, offsets), tokens(operation, l1, l3, l2)
     thread, kind = current(operation), dtype_of(T)
     base = pointer_of(operation, ptr, T).address
-    advise_block(thread, operation, kind, found, nelts, pred)
-    return _Access(thread, operation, "ugm", kind, base + found, nelts, pred, hints)
+    advise_block(thread, operation, kind, starts, nelts, pred)
+    return _Access(thread, operation, "ugm", kind, base + starts, nelts, pred, hints)
 
 
 def _in_shared(
@@ -255,9 +255,9 @@ def overlapped(thread: Thread, start: int, nbytes: int) -> int | None:
     interval, size, starts = rows.get(key, (now, nbytes, []))
     if (interval, size) != (now, nbytes):
         starts = []
-    found = next((at for at in reversed(starts) if 0 < abs(at - start) < nbytes), None)
+    overlap = next((at for at in reversed(starts) if 0 < abs(at - start) < nbytes), None)
     rows[key] = (now, nbytes, [*starts, start])
-    return found
+    return overlap
 
 
 # ------------------------------------------------------------ shared
@@ -370,11 +370,11 @@ def lsc_slm_gather(
     [2, 1, 4, 3]
     """
     access = _in_shared("lsc_slm_gather", T, offsets, nelts, pred, ds)
-    found, starts = access.gather(), access.starts
+    elements, starts = access.gather(), access.starts
     if starts.size:
         end = int(starts.max()) + nelts * access.kind.itemsize
         forget(access.thread.group.rows, int(starts.min()), end)
-    return found
+    return elements
 
 
 def lsc_slm_scatter(

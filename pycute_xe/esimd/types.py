@@ -168,15 +168,15 @@ def tokens(operation: str, l1: object, l3: object, l2: object = cache_hint.none)
     >>> tokens("block_load", cache_hint.cached, cache_hint.none)
     ('ca', 'df')
     """
-    found: list[str] = []
+    hints: list[str] = []
     for name, value in (("l1", l1), ("l3", l3), ("l2", l2)):
         if not isinstance(value, cache_hint):
             known = ", ".join(f"cache_hint.{hint.name}" for hint in cache_hint)
             operands = {name: quoted(value)}
             raise InputError(operation, operands, f"{name} must be a cache hint", f"one of {known}")
-        found.append(value.value)
-    if "df" not in found[1:]:
+        hints.append(value.value)
+    if "df" not in hints[1:]:
         operands = {"l2": quoted(l2), "l3": quoted(l3)}
         condition = "l2 and l3 are two names of one cache, and both are given"
         raise InputError(operation, operands, condition, "give one of them")
-    return found[0], next((hint for hint in found[1:] if hint != "df"), "df")
+    return hints[0], next((hint for hint in hints[1:] if hint != "df"), "df")

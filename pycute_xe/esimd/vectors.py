@@ -15,7 +15,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.errors import DTypeError, ShapeError, quoted
 from pycute_xe.esimd.arrays import MOST_ELEMENTS, merged, place_in, sizes_differ, type_name
 from pycute_xe.esimd.conversions import (
     Array,
@@ -238,8 +238,8 @@ class Vector(Operators):
 
     def __getitem__(self, index: Any) -> Any:
         """An element, or elements of a slice as an array; C++ ``x[i]``."""
-        found = self.buffer[place_in(len(self), index)]
-        return found.copy() if isinstance(index, slice) else found
+        element = self.buffer[place_in(len(self), index)]
+        return element.copy() if isinstance(index, slice) else element
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write an element, or with ``[:]`` all of them; C++ ``x[i] = value``, ``view = value``."""
@@ -369,7 +369,7 @@ class Vector(Operators):
         left, right = _meet(self, other)
         try:
             with np.errstate(all="ignore"):
-                found = act(right, left) if swapped else act(left, right)
+                result = act(right, left) if swapped else act(left, right)
         except TypeError:
             raise DTypeError(
                 "operator",
@@ -377,7 +377,7 @@ class Vector(Operators):
                 "C++ does not define this operator for the elements",
                 "convert them to another type first: simd(T, N, x)",
             ) from None
-        return simd.wrap(np.asarray(found))
+        return simd.wrap(np.asarray(result))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -428,8 +428,15 @@ class simd(Vector):
     def __init__(self, T: Type, N: int, init: Any = 0, step: Any = None) -> None:
         """Allocate and fill the elements."""
         if type(N) is not int or not 1 <= N <= MOST_ELEMENTS:
-            condition = f"a vector must have at least one element and at most {MOST_ELEMENTS:,}"
-            raise ShapeError("simd", {"N": N}, condition, "use several vectors")
+            if type(N) is not int:
+                condition, fix = (
+                    f"{quoted(N)} is not a number of elements",
+                    "write simd(float_, 16)",
+                )
+            else:
+                condition = f"a vector must have at least one element and at most {MOST_ELEMENTS:,}"
+                fix = "use several vectors" if N > 0 else "use 1 or more"
+            raise ShapeError("simd", {"N": N}, condition, fix)
         kind = dtype_of(T)
         super().__init__(np.zeros(N, dtype=kind), Record(N), range(N))
         self[:] = init if step is None else ramp(kind, N, array_of(init), array_of(step))

@@ -70,8 +70,8 @@ def dpas(
             thread.registers.write(offset, data, "dpas operand")
     at_acc = None if acc is None else _ACC
     machine_dpas.execute(thread.registers, made, _DST, at_acc, _SRC1, _SRC2, thread.machine.trace)
-    found = thread.registers.read(_DST, made.bytes_D, "dpas").copy()
-    result = from_bytes(dtype_of(made.D), found)
+    registers = thread.registers.read(_DST, made.bytes_D, "dpas").copy()
+    result = from_bytes(dtype_of(made.D), registers)
     result.record.origin = "product"
     return result
 
@@ -97,10 +97,10 @@ def _is_vector(name: str, value: object) -> None:
 def _kind(vector: Vector, given: Type | None, accumulator: bool = False) -> Numeric:
     if given is not None:
         return as_numeric(given)
-    found = as_numeric(array_of(vector).dtype)
+    numeric = as_numeric(array_of(vector).dtype)
     # DPAS takes no f32 input: a vector of float holds tf32 then.
     # closed: every other type feeds DPAS as it is
-    return as_numeric("tf32") if found.name == "f32" and not accumulator else found
+    return as_numeric("tf32") if numeric.name == "f32" and not accumulator else numeric
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,11 @@ from pycute_xe.machine.memory import packed, unpacked
 from pycute_xe.numeric import Numeric, as_numeric, numerics
 from pycute_xe.typing import is_tuple
 
-__all__ = ["held_places", "is_prefetch", "run_copy"]
+__all__ = ["moved_places", "is_prefetch", "run_copy"]
 
 BlockCopy = CopyAtom | LegacyCopyAtom
 
-Held = NDArray[Any]
+Values = NDArray[Any]
 """(lanes, values), or (subgroups, lanes, values)."""
 
 _NARROW = frozenset(as_numeric(name).row.dtype for name in numerics())
@@ -104,20 +104,20 @@ class _Machine:
         """New registers, none written."""
         return RegisterFile(_ROOM, self.target.grf_bytes)
 
-    def dealt(self, registers: RegisterFile, nbytes: int) -> Held:
+    def dealt(self, registers: RegisterFile, nbytes: int) -> Values:
         """What work-items find in registers that they read in units of ``unit_bits``."""
         per = self.unit_bits // self.atom.value_type.bits
         values = unpacked(registers.read(0, nbytes, "run"), self.atom.value_type)
         whole = -(-len(values) // (SUBGROUP * per)) * SUBGROUP * per
         full = np.zeros(whole, values.dtype)
         full[: len(values)] = values
-        held = full.reshape(-1, SUBGROUP, per).transpose(1, 0, 2).reshape(SUBGROUP, -1)
-        return held.astype(host_dtype(self.atom.value_type))
+        dealt = full.reshape(-1, SUBGROUP, per).transpose(1, 0, 2).reshape(SUBGROUP, -1)
+        return dealt.astype(host_dtype(self.atom.value_type))
 
-    def gathered(self, held: Held, nbytes: int) -> NDArray[np.uint8]:
+    def gathered(self, values: Values, nbytes: int) -> NDArray[np.uint8]:
         """The bytes of registers in which work-items hold these values."""
         per = self.unit_bits // self.atom.value_type.bits
-        slots = held.reshape(SUBGROUP, -1, per).transpose(1, 0, 2).reshape(-1)
+        slots = values.reshape(SUBGROUP, -1, per).transpose(1, 0, 2).reshape(-1)
         return _packed(slots, self.atom.value_type)[:nbytes]
 
     def values(self, nbytes: int) -> int:
@@ -125,7 +125,7 @@ class _Machine:
         unit = self.unit_bits // 8
         return -(-nbytes // (SUBGROUP * unit)) * (self.unit_bits // self.atom.value_type.bits)
 
-    def checked(self, given: Any, shape: tuple[int, ...], what: str) -> Held:
+    def checked(self, given: Any, shape: tuple[int, ...], what: str) -> Values:
         """An array of a shape, in the type of the values."""
         array = self.array(given)
         if array.shape != shape:
@@ -205,10 +205,10 @@ def _block(machine: _Machine, given: Any, at: Any, into: Any) -> NDArray[Any]:
         nbytes = _send(machine, placed, start, registers, 0)
         return machine.dealt(registers, nbytes)
     nbytes = _register_bytes(machine)
-    held = machine.checked(given, (SUBGROUP, machine.values(nbytes)), "held")
+    values = machine.checked(given, (SUBGROUP, machine.values(nbytes)), "held")
     placed = _placed(machine, _memory_of(machine, into))
     registers = machine.registers()
-    registers.write(0, machine.gathered(held, nbytes), "run")
+    registers.write(0, machine.gathered(values, nbytes), "run")
     _send(machine, placed, start, registers, 0)
     return machine.returned(fetch(machine.memory, placed), into)
 
@@ -227,16 +227,16 @@ def _tiled(
     step = block.values * SUBGROUP * block.value_type.bits // 8
     nbytes = _bytes_of(copy, _register_bytes(machine))
     shape = (copy.num_subgroups, SUBGROUP, machine.values(nbytes))
-    held = machine.checked(given, shape, "held") if stores else np.empty(0)
+    values = machine.checked(given, shape, "held") if stores else np.empty(0)
     memory = _memory_of(machine, into) if stores else given
     placed = _placed(machine, memory, copy.x_mode)
-    out: list[Held] = []
+    out: list[Values] = []
     for subgroup, messages in enumerate(anchors(copy).tolist()):
         if alone is not None and subgroup != alone:
             continue
         registers = machine.registers()
         if stores:
-            registers.write(0, machine.gathered(held[subgroup], nbytes), "run")
+            registers.write(0, machine.gathered(values[subgroup], nbytes), "run")
         for j, anchor in enumerate(messages):
             place_at = (
                 start[copy.y_mode] + anchor[copy.y_mode],
@@ -349,8 +349,8 @@ def _linear(
     memory = _packed(machine.converted(array).reshape(-1), atom.value_type)
     registers, first = machine.registers(), 8 * machine.target.grf_bytes
     if not loads:
-        held = machine.checked(given, (SUBGROUP, atom.values), "held")
-        registers.write(first, _in_slots(machine, atom, held), "run")
+        values = machine.checked(given, (SUBGROUP, atom.values), "held")
+        registers.write(first, _in_slots(machine, atom, values), "run")
     memory = _sent(machine, atom, "load" if loads else "store", memory, starts, registers, first)
     if not loads:
         return machine.returned(unpacked(memory, atom.value_type)[: len(array)], into)
@@ -359,19 +359,19 @@ def _linear(
     return _from_slots(machine, atom, used).astype(host_dtype(atom.value_type))
 
 
-def _in_slots(machine: _Machine, atom: LinearCopyAtom, held: Held) -> NDArray[np.uint8]:
+def _in_slots(machine: _Machine, atom: LinearCopyAtom, values: Values) -> NDArray[np.uint8]:
     """The registers in which work-items hold these values, padding 0."""
     picture = atom.registers()
     if atom.op.is_block:
-        slots = np.zeros(len(picture.slots), held.dtype)
+        slots = np.zeros(len(picture.slots), values.dtype)
         for slot in range(len(slots)):
-            slots[slot] = held[picture.owner(slot, machine.unit_bits)]
+            slots[slot] = values[picture.owner(slot, machine.unit_bits)]
         return _packed(slots, atom.value_type)
-    each = _packed(held.reshape(-1), atom.value_type).reshape(SUBGROUP, -1)
+    each = _packed(values.reshape(-1), atom.value_type).reshape(SUBGROUP, -1)
     return _lane_bytes(picture, each, None)
 
 
-def _from_slots(machine: _Machine, atom: LinearCopyAtom, used: NDArray[np.uint8]) -> Held:
+def _from_slots(machine: _Machine, atom: LinearCopyAtom, used: NDArray[np.uint8]) -> Values:
     """What work-items find in registers."""
     picture = atom.registers()
     if not atom.op.is_block:
@@ -432,8 +432,8 @@ def _sent(
         registers.write(0, where.view(np.uint8), "run")
         at = {"V1": 0, "V": offset}
         lsc.execute(message, memory=machine.memory, registers=registers, operands=at, slm=slm)
-        held = message.registers(machine.target), message.source_registers(machine.target)
-        offset += machine.target.grf_bytes * max(held)
+        counts = message.registers(machine.target), message.source_registers(machine.target)
+        offset += machine.target.grf_bytes * max(counts)
     return slm.read(0, data.size) if slm is not None else machine.memory.read(base, data.size)
 
 
@@ -462,7 +462,7 @@ def _starts(atom: LinearCopyAtom, at: Any, count: int) -> list[int]:
 
 
 @lru_cache(maxsize=1 << 8)
-def held_places(
+def moved_places(
     copy: BlockCopy | LinearCopyAtom | TiledCopy, target: Target, unit_bits: int | None = None
 ) -> NDArray[np.int64]:
     """Return which element each value of a work-item is, as the machine moves it: (t, value, 2).
@@ -473,7 +473,7 @@ def held_places(
 
     >>> from pycute_xe.arch import get_target
     >>> from pycute_xe.cutlass import get_atom
-    >>> held_places(get_atom("XE_2D_U16x8x16_LD_N"), get_target("bmg"))[5, 3].tolist()
+    >>> moved_places(get_atom("XE_2D_U16x8x16_LD_N"), get_target("bmg"))[5, 3].tolist()
     [3, 5]
     """
     bits = copy.value_type.bits
@@ -490,7 +490,7 @@ def held_places(
     else:
         # Subgroups may store to the same place: each stores alone.
         out = np.full((subgroups, SUBGROUP * values, 2), -1)
-        for subgroup, held in enumerate(out):
+        for subgroup, places in enumerate(out):
             stored = partial(
                 _tags_moved,
                 plain,
@@ -501,7 +501,7 @@ def held_places(
             )
             codes = _numbered((SUBGROUP, values), bits, stored)
             reached = np.argwhere(codes >= 0)
-            held[codes[tuple(reached.T)]] = reached
+            places[codes[tuple(reached.T)]] = reached
         out = out.reshape(subgroups * SUBGROUP, values, 2)
     out.flags.writeable = False
     return out
@@ -538,10 +538,10 @@ def _tags_moved(
         return run_copy(copy, (given,), {"unit_bits": unit_bits}, target)
     empty = np.zeros(memory[0] * memory[1] if flat else memory, np.int64)
     if isinstance(copy, TiledCopy):
-        held = np.zeros((copy.num_subgroups, *tags.shape), np.int64)
-        held[alone] = tags
+        values = np.zeros((copy.num_subgroups, *tags.shape), np.int64)
+        values[alone] = tags
         machine = _Machine(copy.block, target, unit_bits or copy.atom.unit_bits)
-        return _tiled(copy, machine, held, None, empty, alone)
+        return _tiled(copy, machine, values, None, empty, alone)
     moved = run_copy(copy, (tags,), {"into": empty, "unit_bits": unit_bits}, target)
     return moved.reshape(memory)
 

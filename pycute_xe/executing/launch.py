@@ -41,7 +41,7 @@ def prepared(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> 
     scalars = {o.name: problem.inputs[o.name][()] for o in kernel.inputs if not o.modes}
     waits = any(isinstance(s, Await) for s in kernel.statements())
     spans = {
-        name: Span(memory, at.base, at.nbytes, at.told, ordered=waits)
+        name: Span(memory, at.base, at.nbytes, at.element_at, ordered=waits)
         for name, at in placed.items()
         if kernel.operand(name).written
     }

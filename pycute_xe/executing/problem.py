@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
-from pycute_xe.errors import DTypeError, InputError
+from pycute_xe.errors import DTypeError, InputError, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
 
 __all__ = ["Asked", "as_array", "as_matrix", "rounded", "Problem", "poison", "prepare", "Report"]
@@ -36,7 +37,13 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
 
 
 def as_array(
-    name: str, value: Any, wanted: Numeric, rank: int, asked: Asked, verb: str = "takes"
+    name: str,
+    value: Any,
+    wanted: Numeric,
+    rank: int,
+    asked: Asked,
+    verb: str = "takes",
+    types: str = "",
 ) -> NDArray[Any]:
     """Return an array of so many modes and of the wanted type.
 
@@ -68,29 +75,45 @@ def as_array(
             f"give a number, or make the kernel of {name}[n] or {name}[m]: one for each column or "
             "row",
         )
+    if value is None or isinstance(value, (str, bytes)):
+        fix = f"give {name} as an array"
+        if isinstance(value, str) and rank:
+            fix = f"read it first: {name}=numpy.load({quoted(value)})"
+        kind = with_article(type(value).__name__) if value is not None else "None"
+        raise InputError("run", {name: shortly(value)}, f"{name} is {kind}, not numbers", fix)
     if array.ndim != rank:
         raise InputError(
             "run",
             {name: f"array of shape {array.shape}"},
-            f"{name} has {array.ndim} dimensions, a {what} has {rank}",
-            "reshape it",
+            f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)}, a {what} has {rank}",
+            _reshaped(name, array.shape, rank),
         )
     if _fits(array, wanted):
         return array
     if array.dtype.kind not in "fiub" and not _narrow(array):
-        raise DTypeError(
-            "run", {name: array.dtype}, f"{array.dtype} holds no real numbers", f"use {wanted}"
-        )
+        part = ".real" if array.dtype.kind == "c" else ""
+        fix = f'write {name}{part}.astype("float64"), and ask for rounding with dtype="{wanted}"'
+        wrong = f"{array.dtype} holds no real numbers"
+        raise DTypeError("run", {name: array.dtype}, wrong, fix)
     if rank == 0 and isinstance(value, (bool, int, float)):
         return _number(name, array, wanted)
-    _check_asked(name, array, wanted, asked, verb)
+    _check_asked(name, array, wanted, asked, verb, types)
     out = rounded(array, wanted)
     if wanted.kind == "float":
-        _tell_overflow(name, array, out, wanted)
+        _warn_of_overflow(name, array, out, wanted)
     return out
 
 
-def _tell_overflow(name: str, array: NDArray[Any], out: NDArray[Any], wanted: Numeric) -> None:
+def _reshaped(name: str, shape: tuple[int, ...], rank: int) -> str:
+    """Return how an array of another number of modes is given with this one."""
+    lead, kept = shape[: len(shape) - rank], shape[len(shape) - rank :]
+    if len(shape) > rank and prod(lead) != 1 and rank > 1:
+        return f"give {name}[0], one at a time, or make the kernel with batch=True"
+    extents = kept if len(shape) > rank and prod(lead) == 1 else (*[1] * (rank - 1), -1)
+    return f"write {name}.reshape({', '.join(map(str, extents))})"
+
+
+def _warn_of_overflow(name: str, array: NDArray[Any], out: NDArray[Any], wanted: Numeric) -> None:
     """Warn of finite elements that became infinite."""
     infinite = np.isinf(out.astype(np.float32))
     count = int(np.count_nonzero(infinite & np.isfinite(array.astype(np.float64))))
@@ -136,23 +159,29 @@ def _number(name: str, array: NDArray[Any], wanted: Numeric) -> NDArray[Any]:
     return out
 
 
-def _check_asked(name: str, array: NDArray[Any], wanted: Numeric, asked: Asked, verb: str) -> None:
-    if isinstance(asked, Mapping):
-        asked = asked.get(name)
+def _check_asked(
+    name: str, array: NDArray[Any], wanted: Numeric, asked: Asked, verb: str, types: str
+) -> None:
+    each = asked if isinstance(asked, Mapping) else None
+    asked = each.get(name) if each is not None else asked
     if asked is None:
         odd = " whose elements are not all tf32" if array.dtype == host_dtype(wanted) else ""
         raise DTypeError(
             "run",
             {name: array.dtype},
             f"{name} is {array.dtype.name}{odd}, the kernel {verb} {wanted}",
-            f'ask for rounding with dtype="{wanted}", or convert it yourself',
+            f'ask for rounding with dtype="{wanted}", or convert it yourself'
+            if each is None
+            else f'add "{name}": "{wanted}" to dtype, or convert {name} yourself',
         )
     if asked != wanted:
         raise DTypeError(
             "run",
             {"dtype": asked, "kernel": wanted},
             f"rounding to {asked} was asked for, the kernel {verb} {wanted}",
-            f'use dtype="{wanted}", dtype={{"{name}": "{wanted}"}} or another MMA atom',
+            f"use dtype={types}"
+            if types
+            else f'use dtype="{wanted}", dtype={{"{name}": "{wanted}"}} or another MMA atom',
         )
 
 
@@ -180,6 +209,7 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 # What a run did, for people and programs.
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Report:
     """The work of a run: messages and bytes by kind, DPAS instructions, barriers, copies.
@@ -203,6 +233,12 @@ class Report:
     why: str = ""
 
     _repr_mimebundle_ = shown
+
+    def __post_init__(self) -> None:
+        """Refuse a time that no run took."""
+        if not 0 <= self.seconds < 1e9:
+            given = {"seconds": self.seconds}
+            raise InputError("Report", given, "a run takes 0 to 1e9 seconds", "give its time")
 
     def __repr__(self) -> str:
         """The sizes, the executor and the time."""
@@ -286,7 +322,15 @@ def prepare(
     missing or doubled operands and for shapes that do not match, `DTypeError` as `as_array` does.
     """
     given = _bound(kernel, operands, named)
+    for name in asked if isinstance(asked, Mapping) else ():
+        if name not in {operand.name for operand in kernel.inputs}:
+            listed = ", ".join(operand.name for operand in kernel.inputs)
+            wrong = f"{name} of dtype is not an operand; the kernel takes {listed}"
+            raise InputError("run", {"dtype": name}, wrong, f"name one of {listed}")
     sizes = {name: _size(name, value) for name, value in given.items() if name in kernel.sizes}
+    kinds = {operand.name: operand.value_type for operand in kernel.inputs if operand.modes}
+    each = ", ".join(f'"{name}": "{kind}"' for name, kind in kinds.items())
+    types = f"{{{each}}}" if len({*kinds.values()}) > 1 else ""
     inputs = {
         operand.name: as_array(
             operand.name,
@@ -295,6 +339,7 @@ def prepare(
             len(operand.modes),
             asked,
             _verb(kernel, operand),
+            types,
         )
         for operand in kernel.inputs
     }

@@ -108,17 +108,17 @@ def mapped(value: Expression, to: Numeric, sources: Sources) -> NDArray[Any]:
 
     >>> from pycute_xe.kernel.spec.expression import apply
     >>> from pycute_xe.numeric import as_numeric
-    >>> held = Sources(lambda name: np.array([-1.5, 2.0]), lambda name: np.array(3), lambda i, j: 0)
-    >>> mapped(apply("relu", Slot("acc")) * Element("alpha"), as_numeric("bf16"), held).tolist()
+    >>> read = Sources(lambda name: np.array([-1.5, 2.0]), lambda name: np.array(3), lambda i, j: 0)
+    >>> mapped(apply("relu", Slot("acc")) * Element("alpha"), as_numeric("bf16"), read).tolist()
     [0.0, 6.0]
     """
     if to.kind != "float":
         return wrap(_Evaluation(np.dtype(np.int64), sources).of(value), to)
     dtype = np.dtype(np.float64 if to.bits == 64 else np.float32)
     with np.errstate(all="ignore"):
-        found = _Evaluation(dtype, sources).of(value)
+        values = _Evaluation(dtype, sources).of(value)
         # A leaf may be the very array that it was read from.
-        return convert(found.copy() if isinstance(value, (Slot, Element)) else found, to)
+        return convert(values.copy() if isinstance(value, (Slot, Element)) else values, to)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class _Evaluation:
         if self.dtype.kind == "i" and value.function not in OF_INTEGERS:
             raise self.fraction(value)
         arguments = [self.of(argument) for argument in value.arguments]
-        found = function(value.function, len(arguments)).meaning(np, *arguments)
-        return np.asarray(found).astype(self.dtype, copy=False)
+        result = function(value.function, len(arguments)).meaning(np, *arguments)
+        return np.asarray(result).astype(self.dtype, copy=False)
 
     def taken(self, array: NDArray[Any], value: Expression) -> NDArray[Any]:
         """Widen a leaf; integers come from integers alone."""
@@ -242,12 +242,12 @@ def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:
         left = x * copy.op.message.element_bytes
         window = _window(surface, left, y, copy.block.width * numeric.bits // 8, copy.block.height)
         scratch, own = Memory(), window.count
-        held = Surface(scratch.alloc(max(own, 64)), window.wide, window.high, window.wide)
+        tile = Surface(scratch.alloc(max(own, 64)), window.wide, window.high, window.wide)
         block2d.store(
-            scratch, thread.registers, copy.op.message, held,
+            scratch, thread.registers, copy.op.message, tile,
             (left - window.left) // copy.op.message.element_bytes, y - window.top, offset + step,
         )  # fmt: skip
-        _add(machine.memory, surface, window, scratch.read(held.base, own), numeric, observer)
+        _add(machine.memory, surface, window, scratch.read(tile.base, own), numeric, observer)
         machine.trace.message("atomic", f"add by {copy.op.message}", own)
 
 
@@ -454,10 +454,10 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     else:
         values = thread.numbers(source.name, "reorder")
         data = to_bytes(convert(values, target.value_type), target.value_type)
-    found = codes(data, bits)[: slots.size]
-    out = np.zeros(target.elements, dtype=found.dtype)
+    patterns = codes(data, bits)[: slots.size]
+    out = np.zeros(target.elements, dtype=patterns.dtype)
     reached = np.zeros(target.elements, dtype=bool)
-    out[slots], reached[slots] = found, True
+    out[slots], reached[slots] = patterns, True
     thread.write_some(target.name, from_codes(out, bits), reached, "reorder")
 
 
@@ -465,9 +465,9 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
 def _(thread: Thread, statement: Taken, _env: Env) -> None:
     source = thread.machine.fragment(statement.source)
     whole = codes(thread.bytes(source.name, source.elements, "part"), source.value_type.bits)
-    found = whole[statement.first + thread.machine.once(_table, statement.slots)]
-    data = from_codes(found, source.value_type.bits)
-    everything = np.ones(found.size, dtype=bool)
+    taken = whole[statement.first + thread.machine.once(_table, statement.slots)]
+    data = from_codes(taken, source.value_type.bits)
+    everything = np.ones(taken.size, dtype=bool)
     thread.write_some(statement.destination, data, everything, "part")
 
 
@@ -483,8 +483,8 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
     fragment, gathers = thread.machine.fragment(statement.destination), dict(statement.gathers)
 
     def slot(name: str) -> NDArray[Any]:
-        held = thread.numbers(name, "map")
-        return held[thread.machine.once(_table, gathers[name])] if name in gathers else held
+        data = thread.numbers(name, "map")
+        return data[thread.machine.once(_table, gathers[name])] if name in gathers else data
 
     below = partial(thread.below, env=env, elements=fragment.elements)
     sources = Sources(slot, lambda name: thread.machine.scalars[name], below)

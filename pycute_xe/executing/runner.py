@@ -175,13 +175,13 @@ def execute(
     a kind of statement without a meaning, `MachineError` for what a machine leaves undefined.
     """
     try:
-        found = run_on_arrays(problem)
+        outputs = run_on_arrays(problem)
     except (UndecidableError, KernelError) as error:
         trace.why = error.condition
         return launch.execute(kernel, problem, target, trace, progress)
     if progress is not None:
         progress(1.0)
-    return dict(found)
+    return dict(outputs)
 
 
 # ------------------------------------------------------------ surfacing
@@ -306,14 +306,14 @@ def _copy_of(given: object) -> CopyAnswers | TiledCopy:
 
 def doubts(kernel: Kernel) -> tuple[str, ...]:
     """Return what is wrong with atoms of a kernel that do not do what their layouts say."""
-    said: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for statement in kernel.statements():
         if isinstance(statement, Mma) and not statement.mma.atom.by_registers.faithful:
             # The older layouts hide what the registers hold, which the kernel does not look at.
-            said[f"{statement.mma.atom}: {'; '.join(statement.mma.atom.notes)}"] = None
+            reasons[f"{statement.mma.atom}: {'; '.join(statement.mma.atom.notes)}"] = None
         elif isinstance(statement, (Load, Store, AtomicStore)) and not _faithful(statement):
-            said[f"{statement.copy.atom} does not hold what its layout says"] = None
-    return tuple(said)
+            reasons[f"{statement.copy.atom} does not hold what its layout says"] = None
+    return tuple(reasons)
 
 
 def _faithful(statement: Load | Store | AtomicStore) -> bool:
@@ -352,8 +352,8 @@ def outputs_of(
     """Return the outputs of a problem by name; the reference counts its work in the trace."""
     kernel = problem.kernel
     if problem.empty and kernel.computes is not None:
-        found = compute(kernel.computes, kernel.operands, problem.inputs, problem.sizes)
-        return {o.name: convert(found[o.name], o.value_type) for o in kernel.outputs}
+        outputs = compute(kernel.computes, kernel.operands, problem.inputs, problem.sizes)
+        return {o.name: convert(outputs[o.name], o.value_type) for o in kernel.outputs}
     if problem.empty and not any(np.prod(problem.shape(o.name)) for o in kernel.outputs):
         return {o.name: problem.blank(o.name) for o in kernel.outputs}
     with surfaced("run", kernel, problem.sizes):

@@ -140,8 +140,8 @@ class Space:
     def values(self, index: Index, axis: Axis) -> Ints:
         """Return an index at every row of an axis that has all its variables."""
         names: dict[str, Any] = {**self.sizes, **axis}
-        found = np.asarray(index.at(names, self.look_up))
-        return np.broadcast_to(found, (_rows(axis) if axis else 1,))
+        values = np.asarray(index.at(names, self.look_up))
+        return np.broadcast_to(values, (_rows(axis) if axis else 1,))
 
     def variables(self, *indices: Index) -> frozenset[str]:
         """The variables of the space that indices depend on."""
@@ -231,28 +231,28 @@ def writers(
 
     Raises `InputError` for more than ``most``, and where indices depend on one another too much.
     """
-    found: dict[tuple[int, ...], Group] = {}
+    groups: dict[tuple[int, ...], Group] = {}
     names = [name for name, _ in kernel.grid]
     for statement, space in _stores(kernel, sizes, look_up, output):
         for group in groups_of(_reaching(space, statement, element), names, most):
-            found[tuple(group.values())] = group
-    if len(found) > most:
-        raise _many(output, element, len(found), most)
-    return [found[key] for key in sorted(found)]
+            groups[tuple(group.values())] = group
+    if len(groups) > most:
+        raise _many(output, element, len(groups), most)
+    return [groups[key] for key in sorted(groups)]
 
 
 def writing_subgroups(
     kernel: Kernel, sizes: Mapping[str, int], look_up: LookUp, output: str, element: Sequence[int]
 ) -> tuple[int, ...]:
     """Return the subgroups whose own messages may reach an element in some work-group."""
-    found: set[int] = set()
+    writing: set[int] = set()
     for statement, space in _stores(kernel, sizes, look_up, output):
         here = _reaching(space, statement, element)
-        for subgroup in sorted(set(range(kernel.subgroups)) - found):
+        for subgroup in sorted(set(range(kernel.subgroups)) - writing):
             mine = _reaching(here.at(SUBGROUP_INDEX, subgroup), statement, element, subgroup)
             if mine.size:
-                found.add(subgroup)
-    return tuple(sorted(found))
+                writing.add(subgroup)
+    return tuple(sorted(writing))
 
 
 def groups_of(space: Space, names: Sequence[str], most: int) -> list[Group]:

@@ -89,7 +89,7 @@ class Placed:
             at[self.operand.contiguous] *= 8 // self.operand.value_type.bits
         return np.stack(at, axis=1)
 
-    def told(self, byte: int) -> str:
+    def element_at(self, byte: int) -> str:
         """Return the element that a byte is part of, in words."""
         return f"{self.operand.name}{self.elements(np.array([byte]))[0].tolist()}"
 
@@ -226,15 +226,15 @@ def demand_legal(operand: Operand, array: NDArray[Any], target: Target) -> None:
 
     Raises `LegalityError` naming the rules, their sources and the nearest legal values.
     """
-    found = natural_surface(operand, array)
+    natural = natural_surface(operand, array)
     given: Mapping[str, object] = {
         "operand": operand,
         "target": target,
         "strides": array.strides,
     }
-    if found is None:
+    if natural is None:
         raise LegalityError("run", given, _why_not(operand), "copy the array, or run unstrictly")
-    surface, step = found
+    surface, step = natural
     broken = errors(surface.broken_rules(target))
     if not broken and step:
         # The other slices begin a multiple of the step behind the first.
@@ -304,8 +304,8 @@ def place_field(memory: Memory, operand: Operand, field: Field, target: Target) 
                 at[mode] = at[mode] * (8 // bits) + np.arange(PAGE * 8 // bits) % (8 // bits)
             inside = inside & (at[mode] < field.shape[mode])
             at[mode] = np.minimum(at[mode], field.shape[mode] - 1)
-        found = field[tuple(at)]
-        return row_bytes(np.where(inside, found, np.zeros_like(found)), operand)
+        elements = field[tuple(at)]
+        return row_bytes(np.where(inside, elements, np.zeros_like(elements)), operand)
 
     return replace(planned, base=memory.reserve(planned.nbytes, made))
 

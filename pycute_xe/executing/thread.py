@@ -257,12 +257,12 @@ def codes(data: NDArray[np.uint8], bits: int) -> Array:
     return ((data[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)
 
 
-def from_codes(found: Array, bits: int) -> NDArray[np.uint8]:
+def from_codes(patterns: Array, bits: int) -> NDArray[np.uint8]:
     """Return register bytes from bit patterns."""
     if bits >= 8:
-        return found.view(np.uint8)
+        return patterns.view(np.uint8)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(found.reshape(-1, 8 // bits) << shifts, axis=1).astype(np.uint8)
+    return np.bitwise_or.reduce(patterns.reshape(-1, 8 // bits) << shifts, axis=1).astype(np.uint8)
 
 
 # ------------------------------------------------------------ waiting
@@ -347,22 +347,22 @@ def launched(
         moved = False
         counters.turn += 1
         for name, group in tuple(going):
-            found = next(group, None)
-            if found is None:
+            waiting = next(group, None)
+            if waiting is None:
                 going.remove((name, group))
                 del waits[name]
                 yield name
-            moved = moved or found is None or found != waits[name]
-            if found is not None:
-                waits[name] = found
+            moved = moved or waiting is None or waiting != waits[name]
+            if waiting is not None:
+                waits[name] = waiting
 
 
 def _deadlock(waits: dict[str, list[str]]) -> DeadlockFault:
-    told = "; ".join(f"{name} waits for {what[0]}" for name, what in list(waits.items())[:4])
+    lines = "; ".join(f"{name} waits for {what[0]}" for name, what in list(waits.items())[:4])
     more = f" and {len(waits) - 4} others" if len(waits) > 4 else ""
     return DeadlockFault(
         "run",
         {"waiting": len(waits)},
-        f"deadlock: {told}{more}, and no other work-group is left to change that",
+        f"deadlock: {lines}{more}, and no other work-group is left to change that",
         "let every wait be met by signals of work-groups that do not wait for it",
     )

@@ -12,7 +12,7 @@ from pycute_xe.comparing import search_atoms
 from pycute_xe.comparing.atom_record import AnyAtom as Atom
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError, LegalityError, with_article
-from pycute_xe.explaining.copies import WORDS, refusal_line, tell_copy
+from pycute_xe.explaining.copies import WORDS, explain_copy_atom, refusal_line
 from pycute_xe.explaining.copy_names import (
     first_places,
     head_line,
@@ -29,7 +29,7 @@ __all__ = ["as_atom", "explain_atom"]
 # What an MMA atom does, told to someone who knows matrix products.
 
 
-def tell_mma(script: Script, atom: MmaAtom, target: str, operand: Operand | None) -> None:
+def explain_mma_atom(script: Script, atom: MmaAtom, target: str, operand: Operand | None) -> None:
     """Tell an MMA atom, section by section; one operand in full if it is named."""
     section(script, "name", _name_lines(atom))
     section(script, "shipped", [_shipped_line(atom)])
@@ -79,12 +79,12 @@ def _operand_lines(atom: MmaAtom, operand: Operand) -> list[str]:
     walk = walk_words(owned)
     words = f" ({walk})" if walk else ""
     lines = [size, f"  layout:    work-item 0 owns {first_places(owned)}{words}"]
-    held = picture.held_by(0)
-    if held == owned:
+    places = picture.held_by(0)
+    if places == owned:
         lines.append(f"  registers: the same, read in {picture.unit_bits}-bit elements")
         return lines
-    found = f"work-item 0 finds {first_places(held)}"
-    lines.append(f"  registers: {found}, read in {picture.unit_bits}-bit elements")
+    first = f"work-item 0 finds {first_places(places)}"
+    lines.append(f"  registers: {first}, read in {picture.unit_bits}-bit elements")
     true = [u for u in (16, 32) if u > picture.unit_bits and _true_in(atom, operand, u)]
     if true:
         lines.append(f"             read in {true[0]}-bit elements, what the layout says")
@@ -92,11 +92,11 @@ def _operand_lines(atom: MmaAtom, operand: Operand) -> list[str]:
 
 
 def _true_in(atom: MmaAtom, operand: Operand, unit: int) -> bool:
-    found = atom.registers(operand).owners(unit)
+    owners = atom.registers(operand).owners(unit)
     return all(
-        found.get(place) == (work_item, value)
-        for work_item, held in enumerate(atom.ownership(operand))
-        for value, place in enumerate(held)
+        owners.get(place) == (work_item, value)
+        for work_item, places in enumerate(atom.ownership(operand))
+        for value, place in enumerate(places)
     )
 
 
@@ -110,13 +110,13 @@ def _feeders(atom: MmaAtom, operand: Operand | None) -> list[str]:
     for each in get_args(Operand) if operand is None else (operand,):
         rows, cols = atom.operand_shape(each)
         bits = max(8, atom.operand_type(each).bits)
-        found = search_atoms(
+        copies = search_atoms(
             feeds=atom, operand=each, shipped=True, bits=bits, rows=rows, kind="copy"
         )
-        near = sorted(found, key=lambda r: (r.rows * r.cols != rows * cols, r.name[:5] != "XE_2D"))
+        near = sorted(copies, key=lambda r: (r.rows * r.cols != rows * cols, r.name[:5] != "XE_2D"))
         names = ", ".join(record.name for record in near[:3])
         verb = "stored by" if each == "D" else "loaded by"
-        how = f"{verb} {names}" if found else f"no copy of {bits}-bit elements without a reorder"
+        how = f"{verb} {names}" if copies else f"no copy of {bits}-bit elements without a reorder"
         lines.append(f"{each}: {how}")
     return lines
 
@@ -146,7 +146,7 @@ def linear_head_line(atom: LinearCopyAtom) -> str:
     return f"Each work-item {verb} {moved} at an address of its own{where}."
 
 
-def tell_linear(script: Script, atom: LinearCopyAtom, target: str) -> None:
+def explain_linear_atom(script: Script, atom: LinearCopyAtom, target: str) -> None:
     """Tell a linear copy, section by section."""
     op = atom.op
     section(
@@ -195,8 +195,8 @@ def _registers(atom: LinearCopyAtom) -> list[str]:
     lines = [f"{size}; they do not hold what the layout says (not faithful)"]
     odd = misplaced(atom.ownership(), picture) if atom.op.is_block else None
     if odd is not None:
-        (said, _), (found, _) = atom.owner_of(*odd), picture.owner_of(*odd)
-        lines.append(f"value {odd[1]}: the layout says work-item {said}, {found} finds it")
+        (owner, _), (holder, _) = atom.owner_of(*odd), picture.owner_of(*odd)
+        lines.append(f"value {odd[1]}: the layout says work-item {owner}, {holder} finds it")
     return lines
 
 
@@ -244,7 +244,7 @@ def explain_atom(
         m, n, k = atom.shape_mnk
         title = str(atom)
         rule = f"D[{m},{n}] = A[{m},{k}] · B[{k},{n}] + C[{m},{n}], by 16 work-items together."
-        tell_mma(script, atom, machine, which)
+        explain_mma_atom(script, atom, machine, which)
     elif isinstance(atom, LinearCopyAtom):
         if operand is not None:
             raise InputError(
@@ -254,7 +254,7 @@ def explain_atom(
                 "leave operand out, or explain a block-2D copy",
             )
         title, rule = f"{atom} for {atom.value_type} values", linear_head_line(atom)
-        tell_linear(script, atom, machine)
+        explain_linear_atom(script, atom, machine)
     else:
         return _copy_explained(atom, machine, which)
     return AtomExplanation(title, rule, tuple(script.steps), atom)
@@ -268,10 +268,10 @@ def _copy_explained(
     refused = refusal_line(atom, target)
     if refused:
         section(script, "what", [head_line(atom)])
-    tell_copy(script, atom, target, operand)
-    found = AtomExplanation(title, refused or head_line(atom), tuple(script.steps), atom)
+    explain_copy_atom(script, atom, target, operand)
+    explanation = AtomExplanation(title, refused or head_line(atom), tuple(script.steps), atom)
     if refused:
-        return found
+        return explanation
     section(script, "words", list(WORDS))
-    with_words = AtomExplanation(title, found.rule, tuple(script.steps), atom)
-    return with_words if len(str(with_words).splitlines()) <= LINES else found
+    with_words = AtomExplanation(title, explanation.rule, tuple(script.steps), atom)
+    return with_words if len(str(with_words).splitlines()) <= LINES else explanation

@@ -67,17 +67,17 @@ def explain_copy(
         raise InputError("explain", {"copy": copy.op}, "a prefetch fills no registers", fix)
     machine = get_target(target)
     part = "C" if operand == "D" else operand
-    held: Any = mma.atom.operand_type(operand)  # pyright: ignore[reportArgumentType]
+    operand_type: Any = mma.atom.operand_type(operand)  # pyright: ignore[reportArgumentType]
     x, y = copy.x_mode, copy.y_mode
     walk = subgroup_fragment(mma, part)
-    choice = choose_block_2d(walk, copy.value_type, held, x, y, operand == "D")
+    choice = choose_block_2d(walk, copy.value_type, operand_type, x, y, operand == "D")
     names = NAMES[operand][x], NAMES[operand][y]
     script = Script()
-    section(script, "needs", list(_needs(choice, names, copy, held)))
+    section(script, "needs", list(_needs(choice, names, copy, operand_type)))
     section(script, "width", list(_width(choice, names)))
     section(script, "height", list(_height(choice, names)))
     own = "" if choice.op == copy.op else f"; CUTLASS would choose {choice.op}"
-    section(script, "chosen", [f"{_told(copy, mma, operand)}{own}"])
+    section(script, "chosen", [f"{_summary(copy, mma, operand)}{own}"])
     section(script, "else", list(_others(copy, mma, operand, machine)))
     if operand != "D":
         section(script, "prefetch", list(_prefetch(copy)))
@@ -88,7 +88,9 @@ def explain_copy(
     return AtomExplanation(title, rule, tuple(script.steps), copy)
 
 
-def _needs(choice: Choice, names: tuple[str, str], copy: TiledCopy, held: Any) -> Iterator[str]:
+def _needs(
+    choice: Choice, names: tuple[str, str], copy: TiledCopy, operand_type: Any
+) -> Iterator[str]:
     along = names[0] if choice.along_x else names[1]
     yield f"neighbouring work-items of the MMA hold neighbours along {along}"
     if choice.kind == "transpose":
@@ -97,7 +99,7 @@ def _needs(choice: Choice, names: tuple[str, str], copy: TiledCopy, held: Any) -
         yield "memory runs the same way: no transpose"
     else:
         yield f"memory runs along {names[0]}, but messages transpose whole dwords only: as it lies"
-    count = 32 // held.bits
+    count = 32 // operand_type.bits
     if choice.kind == "vnni":
         yield f"DPAS reads {count} values along {names[1]} in a dword: VNNI, done by the load"
     elif choice.packed and choice.kind == "transpose" and count > 1:
@@ -146,8 +148,8 @@ def _others(copy: TiledCopy, mma: TiledMma, operand: str, target: Target) -> Ite
         rank = made.messages, _rank(made, mma, operand)
         if key not in best or rank < best[key][0]:
             best[key] = rank, made
-    for _, found in sorted(best.values(), key=lambda pair: (pair[0], str(pair[1].op))):
-        yield _told(found, mma, operand)
+    for _, other in sorted(best.values(), key=lambda pair: (pair[0], str(pair[1].op))):
+        yield _summary(other, mma, operand)
     if not best:
         yield "no other kind is legal for this operand and memory"
 
@@ -198,7 +200,7 @@ def _slots(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
     return reorder_from_copy(copy, mma, operand)
 
 
-def _told(copy: TiledCopy, mma: TiledMma, operand: str) -> str:
+def _summary(copy: TiledCopy, mma: TiledMma, operand: str) -> str:
     many = f"{copy.messages} message{'s' if copy.messages > 1 else ''}"
     try:
         slots = _slots(copy, mma, operand)
@@ -227,9 +229,9 @@ def _cost(slots: Layout, copy: TiledCopy, mma: TiledMma, operand: str) -> str:
     if rank < 2:
         return ("no reorder", "a reorder that renames registers and costs nothing")[rank]
     registers = -(-size(slots) * copy.value_type.bits // 512)
-    held = mma.atom.operand_type(operand).bits  # pyright: ignore[reportArgumentType]
+    bits = mma.atom.operand_type(operand).bits  # pyright: ignore[reportArgumentType]
     return (
-        f"a reorder {classify_reorder(slots, copy.value_type.bits, held)} of {registers} registers"
+        f"a reorder {classify_reorder(slots, copy.value_type.bits, bits)} of {registers} registers"
     )
 
 

@@ -21,23 +21,23 @@ from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import IntTuple, Mode, Tiler, at_most, in_order, is_tuple
 
 __all__ = [
-    "tell_composition",
-    "tell_coalesce",
-    "tell_coalesced",
+    "explain_composition",
+    "explain_coalesce",
+    "explain_coalesced",
     "beneath",
-    "tell_any_composition",
+    "explain_any_composition",
     "through_inverse",
-    "tell_complement",
-    "tell_gaps",
-    "tell_left_inverse",
-    "tell_right_inverse",
+    "explain_complement",
+    "explain_gaps",
+    "explain_left_inverse",
+    "explain_right_inverse",
 ]
 
 # ------------------------------------------------------------ simplifying
 # How `coalesce` comes to its result.
 
 
-def tell_coalesce(script: Script, layout: Layout, profile: IntTuple = None) -> Layout:
+def explain_coalesce(script: Script, layout: Layout, profile: IntTuple = None) -> Layout:
     """Write how the modes merge, left to right; by mode where there is a profile."""
     if profile is None or not is_tuple(profile):
         modes = flat_modes(layout)
@@ -50,7 +50,7 @@ def tell_coalesce(script: Script, layout: Layout, profile: IntTuple = None) -> L
     parts: list[Layout] = []
     for i, part in enumerate(profile):
         with script.within(f"mode {i} by itself: {layout[i]}"):
-            parts.append(tell_coalesce(script, layout[i], part))
+            parts.append(explain_coalesce(script, layout[i], part))
     rest = [layout[i] for i in range(len(profile), len(layout))]
     if rest:
         script.say(f"the profile names {len(profile)} modes: the others stay")
@@ -59,7 +59,7 @@ def tell_coalesce(script: Script, layout: Layout, profile: IntTuple = None) -> L
     return out
 
 
-def tell_coalesced(
+def explain_coalesced(
     script: Script, text: str, modes: list[Mode], keep_last: bool = False
 ) -> list[Mode]:
     """Write what merges and drops out among modes on the way to something else.
@@ -109,7 +109,7 @@ def _merging(
 Path = tuple[int, ...]
 
 
-def tell_composition(script: Script, a: Layout, b: Tiler) -> Layout:
+def explain_composition(script: Script, a: Layout, b: Tiler) -> Layout:
     """Write how each mode of ``b`` walks over the modes of ``a``; by mode for a tuple."""
     if is_tuple(b):
         return _by_mode(script, a, b)
@@ -120,7 +120,7 @@ def tell_composition(script: Script, a: Layout, b: Tiler) -> Layout:
     if not isinstance(b, Layout):
         script.say(f"the integer {b} stands for a layout", tiler)
     text = f"the modes of A = {a}, coalesced; the last has no end"
-    modes = tell_coalesced(script, text, flat_modes(a), keep_last=True)
+    modes = explain_coalesced(script, text, flat_modes(a), keep_last=True)
     walks = _Walks(script, a, {(): modes})
     out = Layout(*walks.tree(tiler.shape, tiler.stride))
     walks.check_carries()
@@ -134,7 +134,7 @@ def _by_mode(script: Script, a: Layout, tiler: tuple[Any, ...]) -> Layout:
     parts: list[Layout] = []
     for i, entry in enumerate(tiler):
         with script.within(f"mode {i} of A, {a[i]}, with entry {i} of B, {_named(entry)}"):
-            parts.append(tell_composition(script, a[i], entry))
+            parts.append(explain_composition(script, a[i], entry))
     if len(tiler) < len(a):
         script.say(f"B has {len(tiler)} entries: the other modes of A drop out")
     out = make_layout(*parts) if parts else Layout((), ())
@@ -190,7 +190,7 @@ class _Walks:
         if path not in self.modes:
             modes = flat_modes(get(self.a, *path))
             text = f"the stride points at mode {where} of A, coalesced"
-            self.modes[path] = tell_coalesced(self.script, text, modes, keep_last=True)
+            self.modes[path] = explain_coalesced(self.script, text, modes, keep_last=True)
         else:
             self.script.say(f"the stride points at mode {where} of A again")
 
@@ -311,25 +311,25 @@ def _gathered(taken: list[Mode]) -> Mode:
 # ------------------------------------------------------------ swizzling
 # What the operations do where a swizzle takes part.
 
-Teller = Callable[..., Any]
+Explainer = Callable[..., Any]
 
 
-def beneath(tell: Teller) -> Teller:
+def beneath(explainer: Explainer) -> Explainer:
     """Tell an operation that rearranges the domain: a swizzle stays outside."""
 
-    def told(script: Script, layout: Any, *operands: Any) -> Any:
+    def explained(script: Script, layout: Any, *operands: Any) -> Any:
         if not isinstance(layout, ComposedLayout):
-            return tell(script, layout, *operands)
+            return explainer(script, layout, *operands)
         with script.within(f"the swizzle stays outside: on the layout beneath, {layout.layout}"):
-            inner = tell(script, layout.layout, *operands)
+            inner = explainer(script, layout.layout, *operands)
         out = layout.with_layout(inner)
         script.say("under the swizzle again", out)
         return out
 
-    return told
+    return explained
 
 
-def tell_any_composition(script: Script, a: Any, b: Any, c: Any = None) -> Any:
+def explain_any_composition(script: Script, a: Any, b: Any, c: Any = None) -> Any:
     """Tell `composition` of layouts, tilers and swizzles."""
     if isinstance(a, Swizzle):
         return _of_a_swizzle(script, a, b, c)
@@ -340,8 +340,8 @@ def tell_any_composition(script: Script, a: Any, b: Any, c: Any = None) -> Any:
             script.stop(f"B begins at offset {b.offset}: only a swizzle from 0 on can be moved")
         with script.within(f"A with the swizzle of B, {b.swizzle}"):
             outer = _through(script, a, b.swizzle)
-        return beneath(tell_composition)(script, outer, b.layout)
-    return beneath(tell_composition)(script, a, b)
+        return beneath(explain_composition)(script, outer, b.layout)
+    return beneath(explain_composition)(script, a, b)
 
 
 def _of_a_swizzle(script: Script, a: Swizzle, b: Any, c: Any) -> Any:
@@ -373,20 +373,20 @@ def _through(script: Script, a: Layout, b: Swizzle) -> ComposedLayout:
     return out
 
 
-def through_inverse(tell: Teller, invert: Callable[[Layout], Layout]) -> Teller:
+def through_inverse(explainer: Explainer, invert: Callable[[Layout], Layout]) -> Explainer:
     """Tell an inverse: of a swizzled layout, the inverse beneath, read through the swizzle."""
 
-    def told(script: Script, layout: Any) -> Any:
+    def explained(script: Script, layout: Any) -> Any:
         if not isinstance(layout, ComposedLayout):
-            return tell(script, layout)
+            return explainer(script, layout)
         if layout.offset:
             script.stop(f"the layout begins at offset {layout.offset}, not at 0")
         with script.within(f"beneath the swizzle, {layout.layout}"):
-            tell(script, layout.layout)
+            explainer(script, layout.layout)
         script.say(f"{layout.swizzle} undoes itself: the inverse is composed with it")
         return _through(script, invert(layout.layout), layout.swizzle)
 
-    return told
+    return explained
 
 
 # ------------------------------------------------------------ inverting
@@ -401,9 +401,9 @@ def _demand_positive(script: Script, modes: list[Mode]) -> None:
             script.stop(f"{mode_text((s, d))} leads backwards")
 
 
-def tell_complement(script: Script, layout: Layout, cotarget: IntTuple = 1) -> Layout:
+def explain_complement(script: Script, layout: Layout, cotarget: IntTuple = 1) -> Layout:
     """Write which offsets the modes leave free, and whether those free suffice."""
-    free, hole = tell_gaps(script, layout, cotarget)
+    free, hole = explain_gaps(script, layout, cotarget)
     target = product(cotarget)
     if hole is not None:
         reached = cosize(pair(layout, free))
@@ -415,7 +415,7 @@ def tell_complement(script: Script, layout: Layout, cotarget: IntTuple = 1) -> L
     return free
 
 
-def tell_gaps(script: Script, layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
+def explain_gaps(script: Script, layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     """Write which offsets the modes leave free, smallest stride first; return the first hole."""
     modes = [(s, d) for s, d in flat_modes(layout) if s != 1 and d != 0]
     _demand_positive(script, modes)
@@ -453,14 +453,14 @@ def tell_gaps(script: Script, layout: Layout, cotarget: IntTuple) -> tuple[Layou
 
 def _ended(script: Script, modes: list[Mode]) -> Layout:
     """Write how the modes that were found merge."""
-    return from_modes(tell_coalesced(script, "these modes, coalesced", modes))
+    return from_modes(explain_coalesced(script, "these modes, coalesced", modes))
 
 
-def tell_right_inverse(script: Script, layout: Layout) -> Layout:
+def explain_right_inverse(script: Script, layout: Layout) -> Layout:
     """Write which modes reach the offsets 0, 1, 2, … without a gap, and which index does."""
-    modes = tell_coalesced(script, f"the modes of {layout}, coalesced", flat_modes(layout))
+    modes = explain_coalesced(script, f"the modes of {layout}, coalesced", flat_modes(layout))
     _demand_positive(script, modes)
-    found: list[Mode] = []
+    chain: list[Mode] = []
     starts: dict[Any, Mode] = {}
     where: Any = 1
     for s, d in modes:
@@ -470,20 +470,20 @@ def tell_right_inverse(script: Script, layout: Layout) -> Layout:
     reach: Any = 1
     while reach in starts:
         s, at = starts[reach]
-        found.append((s, at))
+        chain.append((s, at))
         script.say(
             f"offset {reach} is reached by the mode {s}:{reach}, whose steps are {at} apart in the "
             "index",
-            from_modes(found[-1:]),
+            from_modes(chain[-1:]),
         )
         reach = reach * s
     script.say(f"no mode has the stride {reach}: the offsets from 0 without a gap end there")
-    return _ended(script, found)
+    return _ended(script, chain)
 
 
-def tell_left_inverse(script: Script, layout: Layout) -> Layout:
+def explain_left_inverse(script: Script, layout: Layout) -> Layout:
     """Write which part of the index each stride gives back, smallest stride first."""
-    modes = tell_coalesced(script, f"the modes of {layout}, coalesced", flat_modes(layout))
+    modes = explain_coalesced(script, f"the modes of {layout}, coalesced", flat_modes(layout))
     _demand_positive(script, [mode for mode in modes if mode[1] != 0])
     placed: list[tuple[Any, ...]] = []
     where: Any = 1

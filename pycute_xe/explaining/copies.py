@@ -36,7 +36,7 @@ from pycute_xe.explaining.copy_names import (
 from pycute_xe.explaining.explanation import Script, section
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["WORDS", "feeding_pairs", "refusal_line", "tell_copy"]
+__all__ = ["WORDS", "feeding_pairs", "refusal_line", "explain_copy_atom"]
 
 # ------------------------------------------------------------ telling registers
 # What registers hold against what is said, told with an example that shows it.
@@ -53,9 +53,9 @@ def register_lines(atom: Copy) -> list[str]:
         return []
     gap = f", {plural(picture.padding, 'slot')} of padding" if picture.padding else ", no padding"
     size = f"{plural(picture.registers, 'register')} of {grf_bytes()} bytes{gap}"
-    found = misplaced(owned, picture)
-    again = None if found else _said_again(owned, picture)
-    if found is None and again is None:
+    wrong_place = misplaced(owned, picture)
+    again = None if wrong_place else _owned_again(owned, picture)
+    if wrong_place is None and again is None:
         agree = " (faithful)" if atom.faithful else ", though not what CUTLASS's layouts say"
         place = (min(1, atom.shape[0] - 1), min(1, atom.shape[1] - 1))
         lines = [f"{size}; they hold what the table says{agree}", _rule(atom, picture)]
@@ -68,8 +68,8 @@ def register_lines(atom: Copy) -> list[str]:
         odd = f"{size}; right work-items, other order, in {own}-bit units"
         if own == picture.unit_bits:
             return [odd, *lines, _order_of(own, owned, picture)]
-    if found is not None:
-        lines.append(_example(atom, picture, found))
+    if wrong_place is not None:
+        lines.append(_example(atom, picture, wrong_place))
     elif again is not None:
         lines.append(_again(again, owned, picture))
     return [odd, *lines, _widths(other, own, owned, picture)]
@@ -88,36 +88,36 @@ def _widths(other: list[int], own: int | None, owned: Owned, picture: RegisterPi
 def _order_of(unit: int, owned: Owned, picture: RegisterPicture) -> str:
     """The order in which a work-item finds its own elements."""
     read = RegisterPicture(picture.bits, picture.slots, unit)
-    held = ((t, read.held_by(t)) for t in range(SUBGROUP))
-    work_item, places = next((t, places) for t, places in held if places != tuple(owned[t]))
+    slots = ((t, read.held_by(t)) for t in range(SUBGROUP))
+    work_item, places = next((t, places) for t, places in slots if places != tuple(owned[t]))
     pairs = zip_longest(places, owned[work_item])
-    start = max(0, next(i for i, (place, said) in enumerate(pairs) if place != said) - 1)
+    start = max(0, next(i for i, (place, expected) in enumerate(pairs) if place != expected) - 1)
     lead = "… " if start else ""
     finds = lead + first_places(places[start:], 3).partition(" …")[0]
-    said = lead + first_places(owned[work_item][start:], 3).partition(" …")[0]
+    expected = lead + first_places(owned[work_item][start:], 3).partition(" …")[0]
     return (
         f"each work-item holds its own elements, read in {unit}-bit units, in another order: "
-        f"work-item {work_item} finds {finds} … instead of {said} …"
+        f"work-item {work_item} finds {finds} … instead of {expected} …"
     )
 
 
-def _said_again(owned: Owned, picture: RegisterPicture) -> tuple[int, int] | None:
+def _owned_again(owned: Owned, picture: RegisterPicture) -> tuple[int, int] | None:
     """The first (work-item, value) that is said to be an element which others hold."""
     for work_item, places in enumerate(owned):
-        held = picture.held_by(work_item)
+        slots = picture.held_by(work_item)
         for value, place in enumerate(places):
-            if value >= len(held) or held[value] != place:
+            if value >= len(slots) or slots[value] != place:
                 return work_item, value
     return None
 
 
-def _again(said: tuple[int, int], owned: Owned, picture: RegisterPicture) -> str:
-    work_item, value = said
+def _again(pair: tuple[int, int], owned: Owned, picture: RegisterPicture) -> str:
+    work_item, value = pair
     row, col = owned[work_item][value]
-    held = picture.held_by(work_item)
+    slots = picture.held_by(work_item)
     finds = "is past the end of the registers"
-    if value < len(held):
-        there = held[value]
+    if value < len(slots):
+        there = slots[value]
         finds = "is padding" if there is None else f"holds row {there[0]}, column {there[1]}"
     holder = picture.owner_of(row, col)[0]
     return (
@@ -135,16 +135,16 @@ def _example(atom: Copy, picture: RegisterPicture, place: Place) -> str:
     if picture.bits < 8:
         what = f"{picture.bits}-bit element {inside} (byte {inside * picture.bits // 8})"
     at = f"{what} of register {register} is row {row}, column {col}"
-    found = f"read in {picture.unit_bits}-bit elements it is value {value} of work-item {holder}"
+    actual = f"read in {picture.unit_bits}-bit elements it is value {value} of work-item {holder}"
     try:
-        said, said_value = atom.owner_of(row, col)
+        owner, own_value = atom.owner_of(row, col)
     except CuteError:
-        return f"{at}: {found}, the table names no owner"
-    if (said, said_value) == (holder, value):
-        return f"{at}: {found}, as said"
-    if said == holder:
-        return f"{at}: {found}, the table says value {said_value}"
-    return f"{at}: {found}, the table says work-item {said}"
+        return f"{at}: {actual}, the table names no owner"
+    if (owner, own_value) == (holder, value):
+        return f"{at}: {actual}, as said"
+    if owner == holder:
+        return f"{at}: {actual}, the table says value {own_value}"
+    return f"{at}: {actual}, the table says work-item {owner}"
 
 
 def _rule(atom: Copy, picture: RegisterPicture) -> str:
@@ -185,22 +185,22 @@ _PLACES = {"D": 0, "A": 1, "B": 2, "C": 3}
 
 def feed_lines(atom: Copy, operand: str | None) -> list[str]:
     """Say for each operand that the copy could be meant for whether it feeds it."""
-    found = _answers(atom, operand)
-    if not found:
+    answers = _answers(atom, operand)
+    if not answers:
         return [f"no DPAS: none takes {atom.value_type.bits}-bit operands"]
     kind = atom.value_type
     # Types of C and D, and plain bits, do not say what A and B are.
     known = kind.kind == "unsigned" or any(kind.name in types for types in _uniform())
     lines = [] if known else [f"no DPAS multiplies {kind}: what follows is for {kind.bits} bits"]
-    lines += [f"{f.operand} of {mma}: {f.kind}; {f.reason}" for mma, f in found]
+    lines += [f"{f.operand} of {mma}: {f.kind}; {f.reason}" for mma, f in answers]
     best = _best(atom, operand)
     return lines + (_in_cute(atom, best[1]) if best else [])
 
 
 def _best(atom: Copy, operand: str | None) -> tuple[str, Feed] | None:
     """The MMA and the operand that the copy serves best: free before reordered."""
-    able = [found for found in _answers(atom, operand) if found[1].kind != "impossible"]
-    return min(able, key=lambda found: found[1].kind != "free", default=None)
+    able = [answer for answer in _answers(atom, operand) if answer[1].kind != "impossible"]
+    return min(able, key=lambda answer: answer[1].kind != "free", default=None)
 
 
 def _in_cute(atom: Copy, feed: Feed) -> list[str]:
@@ -218,7 +218,7 @@ def _as_owned(atom: Copy) -> bool:
     if isinstance(atom, CopyAtom):
         return True
     usable = atom.name.shipped and atom.name.traits == "usable" and not atom.is_artefact
-    return usable and atom.name.says("dealt") != "sides swapped"
+    return usable and atom.name.fact_of("dealt") != "sides swapped"
 
 
 def _agree(feed: Feed, mma: MmaAtom) -> bool:
@@ -260,8 +260,8 @@ def feeding_pairs(atom: Copy, operand: str | None = None) -> list[tuple[Copy, st
     for which in (operand,) if operand else fit:
         types = _types_for(atom.value_type, which)
         if types is not None:
-            held = _retyped(atom, types[_PLACES[which]])
-            pairs.append((held, f"XE_DPAS_TT<8,{types[0]},{types[1]}>", which))
+            retyped = _retyped(atom, types[_PLACES[which]])
+            pairs.append((retyped, f"XE_DPAS_TT<8,{types[0]},{types[1]}>", which))
     return pairs
 
 
@@ -311,7 +311,7 @@ WORDS = (
 _MANY = 1 << 14
 
 
-def tell_copy(script: Script, atom: Copy, target: str, operand: str | None) -> None:
+def explain_copy_atom(script: Script, atom: Copy, target: str, operand: str | None) -> None:
     """Tell a block-2D copy, section by section."""
     rows, cols = atom.shape
     # A size with a digit too many is answered at once, without its many values.
@@ -362,13 +362,13 @@ def _order(atom: Copy) -> list[str]:
 def _offsets(atom: Copy) -> str:
     """What the offsets of the layout count, found by comparing it with the ownership."""
     rows, cols = atom.shape
-    said = table(atom.layout_ref_tv).reshape(-1, SUBGROUP).T.tolist()
+    offsets = table(atom.layout_ref_tv).reshape(-1, SUBGROUP).T.tolist()
     owned = atom.ownership()
-    by_row = [[x + cols * y for y, x in held] for held in owned]
-    by_col = [[y + rows * x for y, x in held] for held in owned]
-    if said == by_row:
+    by_row = [[x + cols * y for y, x in places] for places in owned]
+    by_col = [[y + rows * x for y, x in places] for places in owned]
+    if offsets == by_row:
         return f"column + {cols}·row"
-    if said == by_col:
+    if offsets == by_col:
         return f"row + {rows}·column"
     return "offset, which differs from the table: see notes"
 
@@ -459,5 +459,7 @@ def refusal_line(atom: Copy, target: str) -> str:
 
 def _notes(atom: Copy) -> list[str]:
     # Other sections say these already.
-    told = {"shipped", "letter", "sizes", "registers"}
-    return [f"- {note}" for subject, note in atom.notes_by_subject.items() if subject not in told]
+    elsewhere = {"shipped", "letter", "sizes", "registers"}
+    return [
+        f"- {note}" for subject, note in atom.notes_by_subject.items() if subject not in elsewhere
+    ]

@@ -52,13 +52,13 @@ def listed(numbers: Iterable[int]) -> str:
     >>> listed([0, 16]), listed(range(32)), listed(range(0, 32, 2))
     ('0, 16', '0 to 31', '0, 2, 4, … 30')
     """
-    found = list(numbers)
-    steps = {b - a for a, b in pairwise(found)}
-    if len(found) > 2 and steps == {1}:
-        return f"{found[0]} to {found[-1]}"
-    if len(found) > 5 and len(steps) == 1:
-        return f"{', '.join(map(str, found[:3]))}, … {found[-1]}"
-    return ", ".join(map(str, found))
+    values = list(numbers)
+    steps = {b - a for a, b in pairwise(values)}
+    if len(values) > 2 and steps == {1}:
+        return f"{values[0]} to {values[-1]}"
+    if len(values) > 5 and len(steps) == 1:
+        return f"{', '.join(map(str, values[:3]))}, … {values[-1]}"
+    return ", ".join(map(str, values))
 
 
 def owner_table(owned: Sequence[Sequence[Place]]) -> list[str]:
@@ -77,9 +77,9 @@ def owner_table(owned: Sequence[Sequence[Place]]) -> list[str]:
         down = sorted({y for y, _ in owned[work_item]})
         rows.append((str(work_item), _runs(columns), _runs(down)))
     if len({down for _, _, down in rows[1:] if down != "..."}) == 1:
-        rows = [(who, columns, rows[1][2] if who == "..." else d) for who, columns, d in rows]
+        rows = [(label, columns, rows[1][2] if label == "..." else d) for label, columns, d in rows]
     wide = max(len(columns) for _, columns, _ in rows)
-    return [f"{who:<9} | {columns:<{wide}} | {down}".rstrip() for who, columns, down in rows]
+    return [f"{label:<9} | {columns:<{wide}} | {down}".rstrip() for label, columns, down in rows]
 
 
 def _runs(numbers: list[int]) -> str:
@@ -154,12 +154,12 @@ def _mode_words(count: int, down: int, right: int) -> str:
 
 def misplaced(owned: Sequence[Sequence[Place]], picture: RegisterPicture) -> Place | None:
     """Return the first place in the registers whose owner or value is not the one that is said."""
-    said: dict[Place, tuple[int, int]] = {}
-    for work_item, held in enumerate(owned):
-        for value, place in enumerate(held):
-            said.setdefault(place, (work_item, value))  # the first, where several own it
-    found = picture.owners()
-    return next((place for place in found if found[place] != said.get(place)), None)
+    owners: dict[Place, tuple[int, int]] = {}
+    for work_item, places in enumerate(owned):
+        for value, place in enumerate(places):
+            owners.setdefault(place, (work_item, value))  # the first, where several own it
+    holders = picture.owners()
+    return next((place for place in holders if holders[place] != owners.get(place)), None)
 
 
 # ------------------------------------------------------------ copy names
@@ -296,9 +296,9 @@ def shipped_line(atom: Copy) -> str:
     traits = atom.name.traits
     if traits == "usable":
         return "yes: CUTLASS defines it, with Copy_Traits"
-    said = "without Copy_Traits" if traits == "none" else "but its Copy_Traits do not compile"
+    fault = "without Copy_Traits" if traits == "none" else "but its Copy_Traits do not compile"
     own = "" if atom.name.is_prefetch else "; what follows is the documented ownership"
-    return f"yes: CUTLASS defines it, {said}{own}"
+    return f"yes: CUTLASS defines it, {fault}{own}"
 
 
 def related_lines(atom: Copy) -> list[str]:
@@ -327,7 +327,7 @@ def _siblings(name: LegacyCopyName) -> list[LegacyCopyName]:
     if name.is_store:
         return []
     twin = replace(name, is_prefetch=not name.is_prefetch)
-    found = [twin] if twin.shipped else []
+    relatives = [twin] if twin.shipped else []
     if not name.is_prefetch:
         shape = name.logical_shape
         sized = (replace(name, rows=r, cols=c) for r, c in (shape, shape[::-1]))
@@ -336,10 +336,10 @@ def _siblings(name: LegacyCopyName) -> list[LegacyCopyName]:
             for one in sized
             for mode in ("N", "V", "T")
         ]
-        found += [one for one in others if one.logical_shape == shape and _works(one)]
+        relatives += [one for one in others if one.logical_shape == shape and _works(one)]
         packed = replace(name, packed=not name.packed)
-        found += [packed] if packed.shipped else []
-    kept = [one for one in dict.fromkeys(found) if one != name]
+        relatives += [packed] if packed.shipped else []
+    kept = [one for one in dict.fromkeys(relatives) if one != name]
     return sorted(kept, key=lambda one: not one.shipped)[:4]
 
 
@@ -360,13 +360,13 @@ def _template_of(name: LegacyCopyName) -> Block2DOp | None:
 @cache
 def _older_names() -> dict[Block2D, list[LegacyCopyName]]:
     """The shipped names that are one message each, by that message."""
-    found: dict[Block2D, list[LegacyCopyName]] = {}
+    by_message: dict[Block2D, list[LegacyCopyName]] = {}
     for text in shipped_names():
         atom = get_atom(text)
         parts = list(messages_of(atom.name)) if isinstance(atom, LegacyCopyAtom) else []
         if len(parts) == 1 and isinstance(atom, LegacyCopyAtom):
-            found.setdefault(parts[0].message, []).append(atom.name)
-    return found
+            by_message.setdefault(parts[0].message, []).append(atom.name)
+    return by_message
 
 
 def _sent(name: LegacyCopyName) -> tuple[PlacedMessage, ...]:

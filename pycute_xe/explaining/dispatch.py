@@ -34,7 +34,7 @@ __all__ = ["EXPLAINED", "explain"]
 # ------------------------------------------------------------ gathering
 # What divides and products share: mode by mode, then gathered or unpacked.
 
-Tell = Callable[[Script, Layout, Tiler], Layout]
+LogicalExplainer = Callable[[Script, Layout, Tiler], Layout]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Gathering:
     """
 
     name: str
-    tell_logical: Tell
+    explain_logical: LogicalExplainer
     verb: str
     whole: str
     first: str
@@ -61,7 +61,7 @@ class Gathering:
         for i, entry in enumerate(tiler):
             entry_ = "_" if entry is None else entry
             with script.within(f"mode {i}, {layout[i]}, {self.verb} {entry_}"):
-                parts.append(self.tell_logical(script, layout[i], entry))
+                parts.append(self.explain_logical(script, layout[i], entry))
         out = make_layout(*parts, *list(layout)[len(tiler) :])
         script.say("the modes together", out)
         return out
@@ -73,12 +73,12 @@ class Gathering:
             script.say(self.kept, out)
             return out
         with script.within(f"logical_{self.name}"):
-            found = self.tell_logical(script, layout, tiler)
+            logical = self.explain_logical(script, layout, tiler)
         if not is_tuple(tiler):
             pair = f"({self.first}, {self.second})"
-            script.say(f"one tiler for the whole {self.whole}: {pair} already", found)
-            return found
-        firsts, seconds = zip_modes(found, tiler)
+            script.say(f"one tiler for the whole {self.whole}: {pair} already", logical)
+            return logical
+        firsts, seconds = zip_modes(logical, tiler)
         several = _plural(self.first), _plural(self.second)
         script.say(f"the {several[0]} of the modes, gathered", make_layout(*firsts))
         script.say(f"the {several[1]} of the modes, gathered", make_layout(*seconds))
@@ -113,18 +113,18 @@ def _plural(word: str) -> str:
 # How a coordinate becomes an offset.
 
 
-def tell_call(script: Script, layout: Layout | ComposedLayout, *coord: Coord) -> Any:
+def explain_call(script: Script, layout: Layout | ComposedLayout, *coord: Coord) -> Any:
     """Write how a layout, plain or swizzled, maps a coordinate."""
     crd: Coord = coord[0] if len(coord) == 1 else coord
     if isinstance(layout, Layout):
-        tell_crd2idx(script, crd, layout.shape, layout.stride)
+        explain_crd2idx(script, crd, layout.shape, layout.stride)
         # A coordinate of basis strides has every mode that a stride names.
         value: Any = layout(crd)
         if isinstance(layout(crd), tuple):
             script.say("as a coordinate", value)
         return value
     with script.within(f"beneath the swizzle, {layout.layout}"):
-        inner = tell_crd2idx(script, crd, layout.layout.shape, layout.layout.stride)
+        inner = explain_crd2idx(script, crd, layout.layout.shape, layout.layout.stride)
     total = layout.offset + inner
     script.say(f"plus the offset {layout.offset}", total)
     swizzle = layout.swizzle
@@ -138,7 +138,7 @@ def tell_call(script: Script, layout: Layout | ComposedLayout, *coord: Coord) ->
     return value
 
 
-def tell_crd2idx(script: Script, coord: Coord, shape: Shape, stride: Stride = None) -> Any:
+def explain_crd2idx(script: Script, coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     """Write the coordinate of each leaf, its product with the stride, and their sum."""
     if stride is None:
         stride = compact_col_major(shape)
@@ -146,20 +146,20 @@ def tell_crd2idx(script: Script, coord: Coord, shape: Shape, stride: Stride = No
     elif not congruent(shape, stride):
         script.stop(f"the strides {_plain(stride)} do not nest as the shape {_plain(shape)} does")
     terms: list[Any] = []
-    _tell_terms(script, coord, shape, stride, terms)
+    _explain_terms(script, coord, shape, stride, terms)
     total = sum(terms)
     script.say(f"the sum {' + '.join(map(_plain, terms)) or 0}", total)
     return total
 
 
-def _tell_terms(
+def _explain_terms(
     script: Script, coord: Coord, shape: Shape, stride: Stride, terms: list[Any]
 ) -> None:
     if is_tuple(coord):
         if not is_tuple(shape) or len(coord) != len(shape):
             script.stop(f"the coordinate {_plain(coord)} does not fit the shape {_plain(shape)}")
         for c, s, d in zip(coord, shape, stride, strict=True):
-            _tell_terms(script, c, s, d, terms)
+            _explain_terms(script, c, s, d, terms)
         return
     if not is_tuple(shape):
         terms.append(coord * stride)
@@ -169,7 +169,7 @@ def _tell_terms(
         return
     parts = _digits(coord, shape)
     script.say(f"{coord}, counted in {_plain(shape)} first mode fastest, is {_plain(parts)}")
-    _tell_terms(script, parts, shape, stride, terms)
+    _explain_terms(script, parts, shape, stride, terms)
 
 
 def _digits(index: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -190,7 +190,7 @@ def _plain(value: Any) -> str:
 # How the products come to their results.
 
 
-def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
+def explain_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
     """Write the complement of the block, and the copies in it; by mode for a tuple."""
     if tiler is None:
         script.say("_ keeps the mode", block)
@@ -203,11 +203,11 @@ def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
         f"the free offsets: complement of the block {block} up to "
         f"size·cosize = {times(size(block), cosize(copies))} = {room}"
     ):
-        free, hole = composing.tell_gaps(script, block, room)
+        free, hole = composing.explain_gaps(script, block, room)
         if hole is not None and size(free) < cosize(copies):
             script.stop(f"{size(free)} places are free, {cosize(copies)} are needed")
     with script.within(f"A = the free offsets {free}, composed with B = the copies {copies}"):
-        placed = composing.tell_composition(script, free, copies)
+        placed = composing.explain_composition(script, free, copies)
     out = pair(block, placed)
     script.say("mode 0 is the block, mode 1 walks over the copies", out)
     return out
@@ -215,19 +215,19 @@ def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
 
 _PRODUCTS = Gathering(
     "product",
-    tell_logical_product,
+    explain_logical_product,
     verb="times",
     whole="block",
     first="block",
     second="copies",
     kept="_ keeps the block and makes one copy, 1:0",
 )
-tell_zipped_product = _PRODUCTS.zipped
-tell_tiled_product = _PRODUCTS.tiled
-tell_flat_product = _PRODUCTS.flat
+explain_zipped_product = _PRODUCTS.zipped
+explain_tiled_product = _PRODUCTS.tiled
+explain_flat_product = _PRODUCTS.flat
 
 
-def tell_blocked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
+def explain_blocked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
     """Write the product of equal ranks, and each block's mode before its copies'."""
     blocks, copies = _ranked(script, block, tiler)
     out = make_layout(*(pair(b, c) for b, c in zip(blocks, copies, strict=True)))
@@ -235,7 +235,7 @@ def tell_blocked_product(script: Script, block: Layout, tiler: Layout) -> Layout
     return out
 
 
-def tell_raked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
+def explain_raked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
     """Write the product of equal ranks, and each block's mode after its copies'."""
     blocks, copies = _ranked(script, block, tiler)
     out = make_layout(*(pair(c, b) for b, c in zip(blocks, copies, strict=True)))
@@ -250,7 +250,7 @@ def _ranked(script: Script, block: Layout, tiler: Layout) -> tuple[Layout, Layou
     many = make_layout(*tiler, *one * (rank - len(tiler)))
     script.say(f"both with {rank} modes, filled up with 1:0: the block {wide}, the copies {many}")
     with script.within("logical_product"):
-        first, second = tell_logical_product(script, wide, many)
+        first, second = explain_logical_product(script, wide, many)
     return first, second
 
 
@@ -258,7 +258,7 @@ def _ranked(script: Script, block: Layout, tiler: Layout) -> tuple[Layout, Layou
 # How the divides come to their results.
 
 
-def tell_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
+def explain_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
     """Write the complement of the tiler and the composition with both; by mode for a tuple."""
     if tiler is None:
         script.say("_ keeps the mode", layout)
@@ -268,73 +268,73 @@ def tell_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
     tile = as_tiler(tiler)
     total = size(layout)
     with script.within(f"the rest: complement of the tile {tile} in the {total} indices of A"):
-        rest, hole = composing.tell_gaps(script, tile, total)
+        rest, hole = composing.explain_gaps(script, tile, total)
         if hole is not None and hole < total:
             script.stop(f"the hole at {hole} is below {total}: no tile would hold that index")
     both = pair(tile, rest)
     with script.within(f"A = {layout}, composed with B = (tile, rest) = {both}"):
-        out = composing.tell_composition(script, layout, both)
+        out = composing.explain_composition(script, layout, both)
     script.say("mode 0 is the tile, mode 1 walks over the tiles", out)
     return out
 
 
 _DIVIDES = Gathering(
     "divide",
-    tell_logical_divide,
+    explain_logical_divide,
     verb="divided by",
     whole="layout",
     first="tile",
     second="rest",
     kept="_ takes the whole layout into the tile and leaves a rest of 1:0",
 )
-tell_zipped_divide = _DIVIDES.zipped
-tell_tiled_divide = _DIVIDES.tiled
-tell_flat_divide = _DIVIDES.flat
+explain_zipped_divide = _DIVIDES.zipped
+explain_tiled_divide = _DIVIDES.tiled
+explain_flat_divide = _DIVIDES.flat
 
 
 # ------------------------------------------------------------ dispatch
 
-Teller = Callable[..., Any]
+Explainer = Callable[..., Any]
 
 _DIVIDE = "The tile picks elements of A; its complement picks where the tiles begin."
 _PRODUCT = "The complement of the block holds the places for copies; the tiler picks among them."
 
-EXPLAINED: dict[str, tuple[Teller, str]] = {
+EXPLAINED: dict[str, tuple[Explainer, str]] = {
     "coalesce": (
-        composing.beneath(composing.tell_coalesce),
+        composing.beneath(composing.explain_coalesce),
         "A mode joins the one before it where it goes on from its end; extent 1 drops out.",
     ),
     "composition": (
-        composing.tell_any_composition,
+        composing.explain_any_composition,
         "R(c) = A(B(c)): each mode of B walks over the modes of A with its stride.",
     ),
     "complement": (
-        composing.tell_complement,
+        composing.explain_complement,
         "What lies free between the steps of each mode, and above the last, up to the cotarget.",
     ),
     "right_inverse": (
-        composing.through_inverse(composing.tell_right_inverse, inverse.right_inverse),
+        composing.through_inverse(composing.explain_right_inverse, inverse.right_inverse),
         "L(R(i)) = i: follow the strides 1, 2, … as far as they join without a gap.",
     ),
     "left_inverse": (
-        composing.through_inverse(composing.tell_left_inverse, inverse.left_inverse),
+        composing.through_inverse(composing.explain_left_inverse, inverse.left_inverse),
         "R(L(i)) = i: each stride gives back the part of the index that it carries.",
     ),
-    "logical_divide": (composing.beneath(tell_logical_divide), _DIVIDE),
-    "zipped_divide": (composing.beneath(tell_zipped_divide), _DIVIDE),
-    "tiled_divide": (composing.beneath(tell_tiled_divide), _DIVIDE),
-    "flat_divide": (composing.beneath(tell_flat_divide), _DIVIDE),
-    "logical_product": (composing.beneath(tell_logical_product), _PRODUCT),
-    "zipped_product": (composing.beneath(tell_zipped_product), _PRODUCT),
-    "tiled_product": (composing.beneath(tell_tiled_product), _PRODUCT),
-    "flat_product": (composing.beneath(tell_flat_product), _PRODUCT),
-    "blocked_product": (composing.beneath(tell_blocked_product), _PRODUCT),
-    "raked_product": (composing.beneath(tell_raked_product), _PRODUCT),
-    "crd2idx": (tell_crd2idx, "The coordinate of each leaf times its stride, summed."),
+    "logical_divide": (composing.beneath(explain_logical_divide), _DIVIDE),
+    "zipped_divide": (composing.beneath(explain_zipped_divide), _DIVIDE),
+    "tiled_divide": (composing.beneath(explain_tiled_divide), _DIVIDE),
+    "flat_divide": (composing.beneath(explain_flat_divide), _DIVIDE),
+    "logical_product": (composing.beneath(explain_logical_product), _PRODUCT),
+    "zipped_product": (composing.beneath(explain_zipped_product), _PRODUCT),
+    "tiled_product": (composing.beneath(explain_tiled_product), _PRODUCT),
+    "flat_product": (composing.beneath(explain_flat_product), _PRODUCT),
+    "blocked_product": (composing.beneath(explain_blocked_product), _PRODUCT),
+    "raked_product": (composing.beneath(explain_raked_product), _PRODUCT),
+    "crd2idx": (explain_crd2idx, "The coordinate of each leaf times its stride, summed."),
 }
 """What can be explained: by the name of the operation, who tells it, and its rule in a sentence."""
 
-_CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
+_CALL = (explain_call, "The coordinate of each leaf times its stride, summed.")
 
 
 @typed
@@ -370,7 +370,7 @@ def explain(
     """
     if _is_of_atoms(operation):
         return _explained_atom(operation, operands, named)
-    name, (tell, rule) = _found(operation)
+    name, (steps_of, rule) = _operation_named(operation)
     values = _bound(name, operation, operands, named)
     _check(name, values)
     target: Any = values[0] if operation is values[0] else operation
@@ -382,7 +382,7 @@ def explain(
         refusal = error
     script = Script()
     try:
-        tell(script, *values)
+        steps_of(script, *values)
     except Stopped:
         pass
     except CuteError as error:
@@ -446,7 +446,7 @@ def _explained_message(
     return explain_lsc(message, *operands, **named)
 
 
-def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
+def _operation_named(operation: Any) -> tuple[str, tuple[Explainer, str]]:
     """Return the name of an operation, who tells it, and its rule."""
     if isinstance(operation, (Layout, ComposedLayout)):
         return f"({operation})", _CALL
@@ -460,7 +460,11 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
         condition = f"{with_article(kind)} has no steps of its own"
         raise InputError("explain", {"operation": kind}, condition, fix)
     near = get_close_matches(name, EXPLAINED, n=1)
-    fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
+    fix = (
+        f"write explain({near[0]}, …), without quotes"
+        if near
+        else f"explain a layout, or one of {', '.join(EXPLAINED)}"
+    )
     condition = f"{quoted(name)} cannot be explained"
     raise InputError("explain", {"operation": name}, condition, fix)
 

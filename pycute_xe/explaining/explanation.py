@@ -194,13 +194,13 @@ class AtomExplanation(Explanation):
         >>> [heading for heading, _ in told.sections()][:4]
         ['name', 'shipped', 'owners', 'order']
         """
-        found: list[tuple[str, list[str]]] = []
+        headings: list[tuple[str, list[str]]] = []
         for step in self.steps:
             if step.depth == 0:
-                found.append((step.text, []))
+                headings.append((step.text, []))
             else:
-                found[-1][1].append(step.text)
-        return tuple((heading, tuple(lines)) for heading, lines in found)
+                headings[-1][1].append(step.text)
+        return tuple((heading, tuple(lines)) for heading, lines in headings)
 
     def lines(self, width: int = WIDTH) -> Iterator[tuple[str, str]]:
         """Yield (heading, line) of the sections; only the first line of one has its heading."""

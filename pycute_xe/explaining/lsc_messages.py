@@ -92,10 +92,10 @@ def explain_lsc(message: AnyMessage, target: str | Target = "bmg") -> AtomExplan
     machine, script = known_target(target), Script()
     if isinstance(message, Block2DMessage):
         rule = _block_sentence(message)
-        _tell_block(script, message)
+        _explain_block_message(script, message)
     else:
         rule = _sentence(message)
-        _tell(script, message)
+        _explain_message(script, message)
     section(script, "caching", caching_lines(message.l1, message.l3, message.sfid))
     section(script, "registers", _registers(message, machine))
     section(script, "rules", _rules(message, machine))
@@ -118,7 +118,7 @@ def _sentence(message: Message) -> str:
     return f"{subject} {verb(message)} {of_bits} {way} {MEMORY[message.sfid]}."
 
 
-def _tell(script: Script, message: Message) -> None:
+def _explain_message(script: Script, message: Message) -> None:
     section(script, "channels", _channels(message))
     section(script, "address", _address(message))
     section(script, "data", _data(message))
@@ -198,7 +198,7 @@ def _block_sentence(message: Block2DMessage) -> str:
     return f"{does} {side}{rows} of {row} of {block.bits} bits."
 
 
-def _tell_block(script: Script, message: Block2DMessage) -> None:
+def _explain_block_message(script: Script, message: Block2DMessage) -> None:
     block, (base, width, height, pitch) = message.block, message.surface
     lines = [
         f"begins at {base}; {_plus_one(width)} bytes wide, {_plus_one(height)} rows high,",
@@ -220,8 +220,8 @@ def _plus_one(value: int | str) -> str:
 def _registers(message: AnyMessage, machine: Target) -> list[str]:
     written, read = message.registers(machine), message.source_registers(machine)
     addresses = 1 if isinstance(message, Block2DMessage) else message.address_registers(machine)
-    found = [(written, "written"), (read, "of data read"), (addresses, "of addresses read")]
-    return [", ".join(f"{plural(n, 'register')} {what}" for n, what in found if n)]
+    counts = [(written, "written"), (read, "of data read"), (addresses, "of addresses read")]
+    return [", ".join(f"{plural(n, 'register')} {what}" for n, what in counts if n)]
 
 
 def _rules(message: AnyMessage, machine: Target) -> list[str]:
@@ -234,8 +234,8 @@ def _rules(message: AnyMessage, machine: Target) -> list[str]:
 def _advice(message: AnyMessage, machine: Target) -> list[str]:
     if isinstance(message, Block2DMessage):
         return []
-    found = message.advice(machine)
-    return [f"{b.condition.replace('must', 'should')} ({b.source})" for b in found]
+    advice = message.advice(machine)
+    return [f"{b.condition.replace('must', 'should')} ({b.source})" for b in advice]
 
 
 def _bytes(message: AnyMessage) -> list[str]:

@@ -41,7 +41,7 @@ CLASS = "class"
 _WORDS: dict[Any, str] = {dict: "an object", list: "a list", type(None): "null"}
 
 
-def _said(data: object) -> str:
+def _kind_of(data: object) -> str:
     """Say what a plain value is, where another was expected."""
     return _WORDS.get(type(data), quoted(data))
 
@@ -85,7 +85,7 @@ class Codec(ABC):
 
     def unfit(self, value: object) -> Unfit:
         """Return the refusal of a value of another form."""
-        return Unfit(f"{_said(value)} is not {self.words}", f"write {self.words}")
+        return Unfit(f"{_kind_of(value)} is not {self.words}", f"write {self.words}")
 
 
 # ------------------------------------------------------------ leaves
@@ -134,11 +134,11 @@ class Float(Codec):
             return _FLOATS[data]
         if isinstance(data, str) and data.startswith("nan:") and len(data) == 20:
             try:
-                (found,) = struct.unpack(">d", bytes.fromhex(data[4:]))
+                (number,) = struct.unpack(">d", bytes.fromhex(data[4:]))
             except ValueError as error:
                 raise self.unfit(data) from error
-            if math.isnan(found):
-                return found
+            if math.isnan(number):
+                return number
         raise self.unfit(data)
 
     def schema(self, _define: Define, /) -> dict[str, Any]:
@@ -181,10 +181,10 @@ class Named(Codec):
     def read(self, data: Any, /) -> Any:
         if not isinstance(data, str):
             raise self.unfit(data)
-        found = _made(as_numeric, data)
-        if found.name != data:
-            raise Unfit(f"{data!r} is another name of {found}", f"write {found.name!r}")
-        return found
+        numeric = _made(as_numeric, data)
+        if numeric.name != data:
+            raise Unfit(f"{data!r} is another name of {numeric}", f"write {numeric.name!r}")
+        return numeric
 
     def schema(self, _define: Define, /) -> dict[str, Any]:
         return {"type": "string"}
@@ -314,14 +314,14 @@ class Choice(Codec):
 
     def _first(self, value: Any, does: str) -> Any:
         """Return what the form makes of a value whose error, if any, lies deepest."""
-        found: Unfit | None = None
+        deepest: Unfit | None = None
         for codec in self.plain:
             try:
                 return getattr(codec, does)(value)
             except Unfit as error:
-                if error.steps and (found is None or len(error.steps) > len(found.steps)):
-                    found = error
-        raise found if found is not None else self.unfit(value)
+                if error.steps and (deepest is None or len(error.steps) > len(deepest.steps)):
+                    deepest = error
+        raise deepest if deepest is not None else self.unfit(value)
 
     def schema(self, define: Define, /) -> dict[str, Any]:
         objects = [{"$ref": define(record)} for record in self.records.values()]
@@ -392,8 +392,8 @@ class Record(Codec):
     @cached_property
     def codecs(self) -> dict[str, Codec]:
         """The form of each field."""
-        if self.maker is not None and self.maker.held is not None:
-            return {name: codec_of(held) for name, held in self.maker.held().items()}
+        if self.maker is not None and self.maker.annotations is not None:
+            return {name: codec_of(codec) for name, codec in self.maker.annotations().items()}
         if not is_dataclass(self.kind):
             raise Unfit(f"{self.name} is not a class of documents", "write its parts")
         hints = get_type_hints(self.kind)
@@ -403,11 +403,11 @@ class Record(Codec):
         """Return the object of a value's fields."""
         if type(value) is not self.kind:
             raise self.unfit(value)
-        held = self.maker.parts(value) if self.maker and self.maker.parts else None
+        parts = self.maker.parts(value) if self.maker and self.maker.parts else None
         out: dict[str, Any] = {CLASS: self.name}
         for name, codec in self.codecs.items():
             try:
-                out[name] = codec.write(getattr(value, name) if held is None else held[name])
+                out[name] = codec.write(getattr(value, name) if parts is None else parts[name])
             except Unfit as error:
                 raise error.within(name) from error.cause
         return out
@@ -444,11 +444,11 @@ class Record(Codec):
 
     def definition(self, define: Define) -> dict[str, Any]:
         """Return the JSON Schema of the object itself."""
-        held = {name: codec.schema(define) for name, codec in self.codecs.items()}
+        properties = {name: codec.schema(define) for name, codec in self.codecs.items()}
         return {
             "type": "object",
-            "properties": {CLASS: {"const": self.name}, **held},
-            "required": [CLASS, *held],
+            "properties": {CLASS: {"const": self.name}, **properties},
+            "required": [CLASS, *properties],
             "additionalProperties": False,
         }
 
@@ -461,8 +461,8 @@ def _made(make: Callable[..., Any], *args: Any, **values: Any) -> Any:
         raise Unfit(f"{error.operation}: {error.condition}", error.fix, error) from error
     except STUMBLES as error:
         kind = getattr(make, "__name__", "value")
-        said = f"{kind} cannot be made of these parts: {type(error).__name__}"
-        raise Unfit(said, cause=error) from error
+        wrong = f"{kind} cannot be made of these parts: {type(error).__name__}"
+        raise Unfit(wrong, cause=error) from error
 
 
 # ------------------------------------------------------------ rules

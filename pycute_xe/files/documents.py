@@ -43,6 +43,10 @@ def to_json(value: Any, indent: int | None = None) -> str:
         raise InputError("to_json", {"indent": shortly(indent)}, wrong, "use 2")
     name = _TUPLE if is_tuple(value) else type(value).__name__
     try:
+        if isinstance(value, (list, dict)):
+            parts = cast("dict[str, Any] | list[Any]", value)
+            given = f"tuple({'values' if isinstance(value, list) else 'values.values()'})"
+            raise Unfit(f"a {name} of {len(parts)} is not a value", f"write to_json({given})")
         kind = _kind(name)
         tree = dict(zip(_KEYS, (FORMAT, VERSION, name, None), strict=True))
         try:
@@ -76,13 +80,13 @@ def _read(tree: Any) -> Any:
     document = cast("dict[str, Any]", tree) if type(tree) is dict else {}
     if set(document) != set(_KEYS):
         given = ", ".join(map(quoted, list(document)[:5]))
-        told = f"it has {given}" if given else "this is something else"
-        raise Unfit(f"a document is an object of {', '.join(_KEYS)}; {told}")
+        detail = f"it has {given}" if given else "this is something else"
+        raise Unfit(f"a document is an object of {', '.join(_KEYS)}; {detail}")
     if document["format"] != FORMAT:
         raise Unfit(f"{quoted(document['format'])} is not {FORMAT!r}").within("format")
     if type(document["version"]) is not int or document["version"] != VERSION:
-        told = f"version {quoted(document['version'])} is not {VERSION}, which is read here"
-        raise Unfit(told, "write it again with this release of pycute_xe").within("version")
+        detail = f"version {quoted(document['version'])} is not {VERSION}, which is read here"
+        raise Unfit(detail, "write it again with this release of pycute_xe").within("version")
     try:
         kind = _kind(document["kind"])
     except Unfit as error:

@@ -41,13 +41,13 @@ Parts = Callable[[Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Maker:
-    """How a class is read: by ``make``, of what ``held`` says, with annotations.
+    """How a class is read: by ``make``, of what ``annotations`` says, with annotations.
 
-    Without ``held`` the fields of the dataclass are held. ``parts`` takes a value apart.
+    Without ``annotations`` the fields of the dataclass are held. ``parts`` takes a value apart.
     """
 
     make: Callable[..., Any]
-    held: Callable[[], Mapping[str, Any]] | None = None
+    annotations: Callable[[], Mapping[str, Any]] | None = None
     parts: Parts | None = None
 
 
@@ -57,8 +57,8 @@ class Maker:
 def _layout(shape: Any, stride: Any) -> Layout:
     made = Layout(shape, stride)
     if made.stride != stride:  # a stride left out stands for one that to_json writes
-        told = "the stride is not written out"
-        raise Unfit(told, f"write what to_json writes of {quoted(str(made))}")
+        reason = "the stride is not written out"
+        raise Unfit(reason, f"write what to_json writes of {quoted(str(made))}")
     return made
 
 
@@ -87,8 +87,8 @@ def _quotient(index: Index, divisor: int) -> Quotient:
 
 
 def _uncollected(made: Index) -> Unfit:
-    told = "the terms of the index are not collected and in order"
-    return Unfit(told, f"write what to_json writes of {quoted(str(made))}")
+    reason = "the terms of the index are not collected and in order"
+    return Unfit(reason, f"write what to_json writes of {quoted(str(made))}")
 
 
 def _looked(operand: str, at: tuple[Index, ...]) -> Looked:
@@ -101,7 +101,7 @@ def _looked(operand: str, at: tuple[Index, ...]) -> Looked:
 # ------------------------------------------------------------ symbolic integers
 
 
-def _symbolic_held() -> Mapping[str, Any]:
+def _symbolic_annotations() -> Mapping[str, Any]:
     from pycute_xe.symbolic.terms import Assumed
 
     return {"symbols": tuple[Assumed, ...], "terms": Any}
@@ -194,8 +194,8 @@ def _base(factor: Any, known: Known) -> Any:
         raise _malformed()
     dividend, divisor = (_summed(terms, known) for terms in factor)
     if not _is_positive(divisor, known):
-        told = f"the divisor {quoted(str(divisor))} is not seen to be 1 or more"
-        raise Unfit(told, "divide by a number, or by products of extents")
+        reason = f"the divisor {quoted(str(divisor))} is not seen to be 1 or more"
+        raise Unfit(reason, "divide by a number, or by products of extents")
     return FloorDiv(dividend, divisor)
 
 
@@ -213,8 +213,8 @@ def _is_positive(divisor: Any, known: Known) -> bool:
 
 
 def _malformed() -> Unfit:
-    told = f"the terms are not a list of at most {MOST_TERMS} numbers with factors and powers"
-    return Unfit(told, REWRITE)
+    reason = f"the terms are not a list of at most {MOST_TERMS} numbers with factors and powers"
+    return Unfit(reason, REWRITE)
 
 
 # ------------------------------------------------------------ table
@@ -225,6 +225,6 @@ MAKERS: dict[str, Maker] = {
     "Index": Maker(_index),
     "Quotient": Maker(_quotient),
     "Looked": Maker(_looked),
-    "SymbolicInt": Maker(_symbolic, _symbolic_held, _symbolic_parts),
+    "SymbolicInt": Maker(_symbolic, _symbolic_annotations, _symbolic_parts),
 }
 """By the class's name; classes that are not here are read by the rule for dataclasses."""

@@ -68,8 +68,8 @@ def members(base: type) -> tuple[type, ...]:
     >>> members(Layout)
     (<class 'pycute_xe.layout.core.Layout'>,)
     """
-    found = _SETS.get(base.__name__)
-    return (base,) if found is None else found()
+    classes = _SETS.get(base.__name__)
+    return (base,) if classes is None else classes()
 
 
 @cache

@@ -97,20 +97,25 @@ def parsed(text: str | bytes) -> Any:
             parse_constant=_constant,
         )
     except UnicodeDecodeError as error:
-        said = f"byte {error.start} is not UTF-8"
-        raise Unfit(said, "save the document as UTF-8", error) from error
+        reason, fix = f"byte {error.start} is not UTF-8", "save the document as UTF-8"
+        if text[1:6] in (b"NUMPY",) or text[:2] == b"PK":
+            reason, fix = "the file is an array of NumPy, not a document", REWRITE
+        raise Unfit(reason, fix, error) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
-        raise Unfit(f"it is not JSON: {error.msg} at {place}", REWRITE, error) from error
+        fix = REWRITE
+        if isinstance(text, str) and text.strip().endswith(".json"):
+            fix = f"read the file: from_json(pathlib.Path({quoted(text)}).read_text())"
+        raise Unfit(f"it is not JSON: {error.msg} at {place}", fix, error) from error
     except RecursionError as error:
         raise _too_deep() from error
     return examined(tree)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    entries = dict(pairs)
+    if len(entries) == len(pairs):
+        return entries
     seen: set[str] = set()
     twice = next(key for key, _ in pairs if key in seen or seen.add(key))
     return _Mark(f"the key {quoted(twice)} occurs twice", "leave one out")
@@ -121,12 +126,12 @@ def _integer(digits: str) -> Any:
 
 
 def _float(digits: str) -> Any:
-    found = float(digits) if len(digits) <= MOST_DIGITS else 0.0
+    number = float(digits) if len(digits) <= MOST_DIGITS else 0.0
     if len(digits) > MOST_DIGITS:
         return _too_long(digits)
-    if found - found != 0.0:
+    if number - number != 0.0:
         return _Mark(f"no float is as large as {quoted(digits)}", 'write "inf" for the infinity')
-    return found
+    return number
 
 
 def _too_long(digits: str) -> _Mark:

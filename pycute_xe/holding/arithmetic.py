@@ -12,22 +12,14 @@ import numpy as np
 
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
-from pycute_xe.holding.contents import (
-    Content,
-    Follower,
-    combined,
-    expanded,
-    nothing,
-    taken,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.contents import Follower, combined, nothing
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
+    Content,
     Converted,
     Leaf,
     Node,
@@ -36,7 +28,11 @@ from pycute_xe.holding.nodes import (
     Scalar,
     Summed,
     Undefined,
+    expanded,
     mapped,
+    taken,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
@@ -286,8 +282,8 @@ def _all(xs: Sequence[Node], ys: Sequence[Node], name: str) -> tuple[Node, ...] 
     if len(xs) != len(ys):
         return None
     parts = [_moved_on(x, y, name) for x, y in zip(xs, ys, strict=True)]
-    found = tuple(part for part in parts if part is not None)
-    return found if len(found) == len(parts) else None
+    nodes = tuple(part for part in parts if part is not None)
+    return nodes if len(nodes) == len(parts) else None
 
 
 def _leaf(x: Leaf, y: Leaf, name: str) -> Leaf | None:
@@ -434,12 +430,12 @@ def follow_map(walker: Follower, statement: Map) -> None:
     fits = moves and _fit(statement.value, to)
 
     def make(nodes: tuple[Node, ...]) -> Node:
-        held = dict(zip(names, nodes, strict=True))
+        fragments = dict(zip(names, nodes, strict=True))
         if moves and isinstance(statement.value, Slot):
-            return held[statement.value.fragment]
+            return fragments[statement.value.fragment]
         if moves and isinstance(statement.value, Element):
             return Scalar(statement.value.operand)
-        made = computation.of(statement.value, held)
+        made = computation.of(statement.value, fragments)
         return _kept(folded(made, partial(walker.fresh, "f")), to, fits)
 
     if contents:
@@ -473,17 +469,17 @@ class _Computation:
             for leaf in leaves(value)
         ]
 
-    def of(self, value: Expression, held: dict[str, Node]) -> Node:
-        """Return the node of an expression; ``held`` is what fragments hold."""
+    def of(self, value: Expression, fragments: dict[str, Node]) -> Node:
+        """Return the node of an expression; ``fragments`` is what fragments hold."""
 
         def inner(part: Expression) -> Node:
-            return self.of(part, held)
+            return self.of(part, fragments)
 
         match value:
             case Const(number_):
                 return Number(number_, self.compute)
             case Slot(name):
-                return _taken(held[name], self.kernel.fragment(name).value_type, self.compute)
+                return _taken(fragments[name], self.kernel.fragment(name).value_type, self.compute)
             case Element(operand, ()):
                 numeric = self.kernel.operand(operand).value_type
                 return _taken(Scalar(operand), numeric, self.compute)
@@ -541,8 +537,8 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
             total = _kept(total, to, to.name != "u64")
         case "greatest" | "least":
             if to.name == "u64":
-                said = f"a {row.noun} of u64 is taken of numbers of s64"
-                raise undecided(said, "use narrower integers")
+                condition = f"a {row.noun} of u64 is taken of numbers of s64"
+                raise undecided(condition, "use narrower integers")
         case _:
             assert_never(row.law)
     old = nothing(walker.kernel.fragment(statement.destination).elements)

@@ -48,7 +48,7 @@ class Mover:
     stores only these are seen. ``arrivals`` are the events at which it arrived at which barrier.
     """
 
-    who: tuple[int, ...]
+    subgroups: tuple[int, ...]
     events: list[Event]
     known: Clock
     fenced: Clock

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import CuteError, UndecidableError
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.events import Access, Arrival, Clock, Cut, Disorder, Event, Key, Mover
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.holding.ordering import shared_element
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import Shape, is_event, refused, shape_of
@@ -63,7 +63,7 @@ class Rounds:
         self.counts: dict[int, tuple[int, int]] = {}
         self.fired: dict[int, list[dict[int, Arrival]]] = {}
 
-    def found(self) -> Disorder | None:
+    def first_fault(self) -> Disorder | None:
         """Return what goes wrong first."""
         going = True
         while going:
@@ -74,7 +74,7 @@ class Rounds:
                     if wrong == "waits":
                         break
                     if wrong:
-                        return self.wrong(wrong, mover.who[0])
+                        return self.wrong(wrong, mover.subgroups[0])
                     mover.at += 1
                     going = True
         return self.stuck() or self.clash()
@@ -88,13 +88,13 @@ class Rounds:
         for mover in self.movers:
             if mover.at < len(mover.events):
                 number = mover.events[mover.at].number
-                words = f"subgroup {mover.who[0]} waits for ever at {_named(number)}"
-                return self.wrong(words, mover.who[0])
+                words = f"subgroup {mover.subgroups[0]} waits for ever at {_named(number)}"
+                return self.wrong(words, mover.subgroups[0])
         for number, arrivals in self.open.items():
             for mover in arrivals:
-                who = self.movers[mover].who[0]
+                subgroup = self.movers[mover].subgroups[0]
                 return self.wrong(
-                    f"subgroup {who} arrives at {_named(number)}, which never fires", who
+                    f"subgroup {subgroup} arrives at {_named(number)}, which never fires", subgroup
                 )
         return None
 
@@ -133,17 +133,17 @@ class Rounds:
         self.counts[barrier] = counts
         if counted != counts:
             return (
-                f"subgroup {mover.who[0]} counts {counts[0]} producers and {counts[1]} consumers "
-                f"at {_named(barrier)}, others count {counted[0]} and {counted[1]}"
+                f"subgroup {mover.subgroups[0]} counts {counts[0]} producers and {counts[1]} "
+                f"consumers at {_named(barrier)}, others count {counted[0]} and {counted[1]}"
             )
         if number in arrivals:
-            return f"subgroup {mover.who[0]} arrives at {_named(barrier)} again before it has fired"
+            words = f"subgroup {mover.subgroups[0]} arrives at {_named(barrier)}"
+            return f"{words} again before it has fired"
         if before and any(
             mover.known[c] <= x.at for c, x in before[-1].items() if self.other(number, c)
         ):
-            return (
-                f"subgroup {mover.who[0]} may arrive at {_named(barrier)} again before it has fired"
-            )
+            words = f"subgroup {mover.subgroups[0]} may arrive at {_named(barrier)}"
+            return f"{words} again before it has fired"
         known = _at_least(mover.known, number, mover.at + 1)
         fenced = _at_least(mover.fenced, number, mover.last_fence)
         arrivals[number] = Arrival(role, mover.at, known, fenced)
@@ -152,8 +152,8 @@ class Rounds:
             mover.owes[barrier] = len(before)
         present = [0, 0]
         for c, arrival in arrivals.items():
-            present[0] += len(self.movers[c].who) * ROLES[arrival.role].produces
-            present[1] += len(self.movers[c].who) * ROLES[arrival.role].consumes
+            present[0] += len(self.movers[c].subgroups) * ROLES[arrival.role].produces
+            present[1] += len(self.movers[c].subgroups) * ROLES[arrival.role].consumes
         if present[0] > counts[0] or present[1] > counts[1]:
             return (
                 f"{present[0]} producers and {present[1]} consumers arrive at {_named(barrier)}, "
@@ -168,13 +168,13 @@ class Rounds:
 
     def other(self, one: int, two: int) -> bool:
         """Whether a subgroup of one class can meet another one of the other class."""
-        return one != two or len(self.movers[one].who) > 1
+        return one != two or len(self.movers[one].subgroups) > 1
 
     def wait(self, mover: Mover, barrier: int) -> str:
         """Pass a barrier that has fired; return what is wrong, or "waits"."""
         rounds, mine = self.fired.get(barrier, []), mover.owes.get(barrier)
         if mine is None:
-            return f"subgroup {mover.who[0]} waits at {_named(barrier)} without arriving"
+            return f"subgroup {mover.subgroups[0]} waits at {_named(barrier)} without arriving"
         if len(rounds) <= mine:
             return "waits"
         del mover.owes[barrier]
@@ -212,7 +212,7 @@ class Rounds:
 
     def clashing(self, first: Access, second: Access) -> Disorder:
         """Say which accesses are in no order, and what is missing between them."""
-        element, who = self.common.element(first, second, self.movers)
+        element, users = self.common.element(first, second, self.movers)
         names = [type(a.statement).__name__ for a in (first, second)]
         array = first.statement.array
         unfenced = first.writes and second.known[first.mover] > first.at
@@ -222,10 +222,10 @@ class Rounds:
             else "no barrier lies between"
         )
         words = (
-            f"{names[0]} of subgroup {who[0]} and {names[1]} of subgroup {who[1]} use element "
+            f"{names[0]} of subgroup {users[0]} and {names[1]} of subgroup {users[1]} use element "
             f"{element} of {array}, and {missing}"
         )
-        return Disorder(words, self.sizes, who[1], array, unfenced)
+        return Disorder(words, self.sizes, users[1], array, unfenced)
 
 
 def _is_unordered(first: Access, second: Access) -> bool:
@@ -241,7 +241,7 @@ class Common:
         """Nothing has been asked."""
         self.kernel = kernel
         self._tables: dict[tuple[int, int], Ints] = {}
-        self._found: dict[tuple[int, ...], tuple[int, tuple[int, int]] | None] = {}
+        self._shared_elements: dict[tuple[int, ...], tuple[int, tuple[int, int]] | None] = {}
         self._beside: dict[Kind, list[Kind]] = {}
 
     def pairs(self, movers: list[Mover]) -> Iterator[tuple[list[Access], list[Access]]]:
@@ -266,10 +266,10 @@ class Common:
         self, first: Access, second: Access, movers: list[Mover]
     ) -> tuple[int, tuple[int, int]]:
         """Return the least element that both use, and which subgroups do."""
-        found = self._shared(first, second, movers)
-        if found is None:
+        shared = self._shared(first, second, movers)
+        if shared is None:
             raise undecided("two accesses share no element")
-        return found[0] + first.event.first, found[1]
+        return shared[0] + first.event.first, shared[1]
 
     def _shared(
         self, first: Access, second: Access, movers: list[Mover]
@@ -280,22 +280,24 @@ class Common:
             return None
         apart = second.event.first - first.event.first
         key = (id(one), first.mover, id(two), second.mover, apart)
-        if key not in self._found:
-            left, right = (self._places(x, movers[x.mover].who) for x in (first, second))
+        if key not in self._shared_elements:
+            left, right = (self._places(x, movers[x.mover].subgroups) for x in (first, second))
             right = right + apart
             base = int(min(left[left > NOWHERE // 2].min(), right[right > NOWHERE // 2].min()))
-            found = shared_element(left - base, right - base)
-            self._found[key] = (found[0] + base, found[1]) if found is not None else None
-        return self._found[key]
+            shared = shared_element(left - base, right - base)
+            self._shared_elements[key] = (
+                (shared[0] + base, shared[1]) if shared is not None else None
+            )
+        return self._shared_elements[key]
 
-    def _places(self, access: Access, who: tuple[int, ...]) -> Ints:
+    def _places(self, access: Access, subgroups: tuple[int, ...]) -> Ints:
         """Return (subgroup, element) → place of an access, nowhere for those left out."""
         key = (id(access.statement), access.mover)
         if key not in self._tables:
             flat = moved(access.statement.places).reshape(-1, self.kernel.subgroups).T
             out = np.full_like(flat, NOWHERE)
             _, own = by_subgroup(access.statement.at, self.kernel.subgroups)
-            out[list(who)] = (flat + own[:, None])[list(who)]
+            out[list(subgroups)] = (flat + own[:, None])[list(subgroups)]
             self._tables[key] = out
         return self._tables[key]
 
@@ -347,10 +349,10 @@ def _shift(movers: Sequence[Mover], depth: int, cuts: range, cell: int) -> int |
     for barrier in {number for mover in movers for number in mover.arrivals}:
         joined = [m.arrivals[barrier] for m in movers if barrier in m.arrivals]
         for mine, theirs in permutations(joined, 2):
-            found = _between(mine, theirs, depth, cuts, range(first, first + cell))
-            if found is None:
+            distance = _between(mine, theirs, depth, cuts, range(first, first + cell))
+            if distance is None:
                 return None
-            shift = max(shift, found)
+            shift = max(shift, distance)
     return shift
 
 
@@ -379,11 +381,11 @@ def _between(
 
 def _in_cell(events: list[Event], depth: int, cell: range) -> list[list[int]]:
     """Return the numbers of the arrivals in a cell, those of each run of a loop together."""
-    found: dict[Key, list[int]] = {}
+    arrivals: dict[Key, list[int]] = {}
     for number, event in enumerate(events):
         if len(event.cuts) > depth and event.cuts[depth][1] in cell:
-            found.setdefault(event.cuts[depth][0], []).append(number)
-    return list(found.values())
+            arrivals.setdefault(event.cuts[depth][0], []).append(number)
+    return list(arrivals.values())
 
 
 # ------------------------------------------------------------ meeting
@@ -467,11 +469,11 @@ class _Problems:
         for group in self.groups:
             movers.append(Mover(group, runs.events(sizes, group[0]), start, start))
             self.followed += len(movers[-1].events)
-        found = Rounds(self.kernel, movers, sizes, self.common).found()
-        if found is not None and not found.turned:
-            self.wrong = found
+        fault = Rounds(self.kernel, movers, sizes, self.common).first_fault()
+        if fault is not None and not fault.turned:
+            self.wrong = fault
             return False
-        self.turned = self.turned or found
+        self.turned = self.turned or fault
         return is_steady(self.shape, movers, runs.shortest)
 
 
@@ -543,20 +545,20 @@ class Runs:
     def _holds(self, condition: If, env: dict[str, int], key: Key) -> bool:
         if id(condition) in self._sized:
             return condition.index.at(env) < condition.below.at(env)
-        found = self._true.get((self._subgroup, key))
-        if found is None:
-            found = condition.index.at(env) < condition.below.at(env)
-            self._true[self._subgroup, key] = found
-        return found
+        holds = self._true.get((self._subgroup, key))
+        if holds is None:
+            holds = condition.index.at(env) < condition.below.at(env)
+            self._true[self._subgroup, key] = holds
+        return holds
 
     def _event(
         self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
     ) -> Event:
-        found = self._known.get((self._subgroup, key))
-        if found is None or found.cuts != cuts or id(statement) in self._sized:
-            found = self._made(statement, env, key, cuts)
-            self._known[self._subgroup, key] = found
-        return found
+        event = self._known.get((self._subgroup, key))
+        if event is None or event.cuts != cuts or id(statement) in self._sized:
+            event = self._made(statement, env, key, cuts)
+            self._known[self._subgroup, key] = event
+        return event
 
     def _made(
         self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]

@@ -13,7 +13,6 @@ from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow
 from pycute_xe.holding.contents import (
     HOLDS,
     Around,
-    Content,
     Followed,
     Follower,
     Form,
@@ -24,12 +23,7 @@ from pycute_xe.holding.contents import (
     combined,
     nothing,
     number,
-    of_some,
     situated,
-    substituted,
-    taken,
-    undecided,
-    whole,
 )
 from pycute_xe.holding.loops import (
     Trial,
@@ -52,6 +46,7 @@ from pycute_xe.holding.memory import (
 from pycute_xe.holding.nodes import (
     Carried,
     Choice,
+    Content,
     Leaf,
     Lost,
     Node,
@@ -59,6 +54,11 @@ from pycute_xe.holding.nodes import (
     Recurrence,
     State,
     mapped,
+    of_some,
+    substituted,
+    taken,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared
@@ -150,13 +150,13 @@ def follow_recurrence(
 def _states(names: tuple[str, ...], out: Contents, loop: str) -> set[str]:
     """Return the fragments that are state."""
     needs = {name: carried_in(out[name], loop) & set(names) for name in names}
-    found = {name for name in names if needs[name] and not adds(out[name], name, loop)}
+    state = {name for name in names if needs[name] and not adds(out[name], name, loop)}
     while True:
-        more = {n for name in found for n in needs[name]}
-        more |= {name for name in names if needs[name] & found}
-        if more <= found:
-            return found
-        found |= more
+        more = {n for name in state for n in needs[name]}
+        more |= {name for name in names if needs[name] & state}
+        if more <= state:
+            return state
+        state |= more
 
 
 def _marker(
@@ -222,8 +222,10 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
     walker = Follower(kernel, state, Followed(memory), count(), form=form)
     walker.run(kernel.body)
-    walker.found.left.update((name, walker.state[name]) for name in memory if name in walker.state)
-    return walker.found
+    walker.followed.left.update(
+        (name, walker.state[name]) for name in memory if name in walker.state
+    )
+    return walker.followed
 
 
 @HOLDS.of(Fill)
@@ -236,7 +238,7 @@ def _(walker: Follower, statement: Fill) -> None:
 @HOLDS.of(Load)
 def _(walker: Follower, statement: Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
-    old, tile = walker.state[fragment.name], walker.found.memory.get(statement.operand)
+    old, tile = walker.state[fragment.name], walker.followed.memory.get(statement.operand)
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
     leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
@@ -254,16 +256,18 @@ def _(walker: Follower, statement: Load) -> None:
 @HOLDS.of(Store, AtomicStore)
 def _(walker: Follower, statement: Store | AtomicStore) -> None:
     base, table, moves = placed(walker.kernel, statement)
-    content, who = walker.read(statement, statement.fragment), walker.doing
+    content, subgroups = walker.read(statement, statement.fragment), walker.doing
     for part in content.parts:
         kept = np.flatnonzero(moves[part.elements])
         if not kept.size:
             continue
         elements = part.elements[kept]
-        node = of_some(taken(part.node, kept), who)
-        found = Write(statement, walker.around, base, table[who][:, elements], elements, node, who)
-        walker.found.writes.append(found)
-    tile = walker.found.memory.get(statement.operand)
+        node = of_some(taken(part.node, kept), subgroups)
+        write = Write(
+            statement, walker.around, base, table[subgroups][:, elements], elements, node, subgroups
+        )
+        walker.followed.writes.append(write)
+    tile = walker.followed.memory.get(statement.operand)
     if isinstance(tile, Tile) and isinstance(statement, Store):
         store_through(walker, statement, tile)
 
@@ -387,11 +391,11 @@ def _(walker: Follower, statement: Loop) -> None:
         entry: dict[str, Content], keep: bool, settled: dict[str, Content] | None = None
     ) -> dict[str, Content]:
         last = {} if settled is None else last_writers(statement, settled)
-        found = walker.found if keep else Followed(walker.found.memory)
+        followed = walker.followed if keep else Followed(walker.followed.memory)
         inner = Follower(
             walker.kernel,
             dict(entry),
-            found,
+            followed,
             walker.names,
             (*walker.around, statement),
             walker.active,
@@ -401,14 +405,14 @@ def _(walker: Follower, statement: Loop) -> None:
         inner.run(statement.body)
         return inner.state
 
-    def promised(name: str, when: str, found: Content, claimed: Content) -> None:
+    def promised(name: str, when: str, followed: Content, claimed: Content) -> None:
         inside = walker.around if when == "start" else (*walker.around, statement)
-        promise = Promise(statement, inside, name, when, found, claimed)
-        walker.found.promises.append(promise)
+        promise = Promise(statement, inside, name, when, followed, claimed)
+        walker.followed.promises.append(promise)
 
     written = _known(written_by(statement.body), walker.state)
     arrays = {x.name: ever_stored(walker.kernel, statement, x.name) for x in walker.kernel.shared}
-    for name, tile in walker.found.memory.items():
+    for name, tile in walker.followed.memory.items():
         if isinstance(tile, Tile):
             arrays[name] = ever_left(walker.kernel, statement, tile)
     if walker.form == "recur":

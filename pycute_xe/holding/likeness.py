@@ -9,12 +9,12 @@ from math import inf, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.contents import Content, substituted
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
+    Content,
     Converted,
     Leaf,
     Node,
@@ -24,6 +24,7 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    substituted,
 )
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period
@@ -127,19 +128,19 @@ def period_of(content: Content, var: str) -> int:
     Conditions that do not repeat, or would make too many turns, are left out: no turn decides them
     (`Turns.split`), so that nothing is pruned there.
     """
-    found = 1
+    turns = 1
 
     def visit(node: Node) -> None:
-        nonlocal found
+        nonlocal turns
         if isinstance(node, Choice):
-            joint = lcm(found, period(node.index - node.below, var) or 1)
-            found = joint if joint <= MOST_TURNS else found
+            joint = lcm(turns, period(node.index - node.below, var) or 1)
+            turns = joint if joint <= MOST_TURNS else turns
             visit(node.then)
             visit(node.otherwise)
 
     for part in content.parts:
         visit(part.node)
-    return found
+    return turns
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from pycute_xe.holding.arithmetic import computed_in, tested
-from pycute_xe.holding.contents import (
-    Around,
-    Content,
-    carried,
-    combined,
-    situated,
-    substituted,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.contents import Around, carried, combined, situated
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
     Call,
     Choice,
+    Content,
     Converted,
     Leaf,
     Node,
@@ -31,6 +23,9 @@ from pycute_xe.holding.nodes import (
     Scalar,
     Summed,
     Undefined,
+    substituted,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.recurrences import Entering, adds, carried_in, renewed, unrolled
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk
@@ -257,16 +252,16 @@ def arrays_at(
     loop: Loop, others: tuple[str, ...], before: State, out: State, arrays: Mapping[str, Ints]
 ) -> State:
     """Return what arrays hold when trip ``var`` starts, of those that only loads fill."""
-    found: State = {}
+    contents: State = {}
     for name in others:
         inside = carried_in(out[name], loop.var) if name in arrays else {""}
         if inside and adds(out[name], name, loop.var):
             continue  # as a fragment that is added to
         if inside == {name}:
-            found[name] = unrolled(loop, name, before[name], out[name])
+            contents[name] = unrolled(loop, name, before[name], out[name])
         elif not inside:
-            found[name] = renewed(loop, before[name], out[name])
-    return found
+            contents[name] = renewed(loop, before[name], out[name])
+    return contents
 
 
 def last_writers(loop: Loop, known: dict[str, Content]) -> dict[int, tuple[str, Content]]:

@@ -17,30 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import (
-    Around,
-    Content,
-    Follower,
-    Part,
-    nothing,
-    number,
-    relocated,
-    situated,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.contents import Around, Follower, nothing, number, situated
 from pycute_xe.holding.nodes import (
     BESIDE,
     Call,
     Carried,
+    Content,
     Converted,
     Leaf,
     Node,
     Number,
+    Part,
     Picked,
     Undefined,
     contains,
     mapped,
+    relocated,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.tables import by_subgroup, copied
 from pycute_xe.kernel import (
@@ -196,7 +190,7 @@ def _stored_before(mine: list[Met]) -> bool:
 def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
     """Return the box around all accesses. Raises `UndecidableError` without one."""
     loops = {s.var for s in kernel.statements() if isinstance(s, Loop)}
-    found: list[Ints] = []
+    spans: list[Ints] = []
     bases: set[tuple[Index, ...]] = set()
     for _, statement, around in mine:
         if isinstance(statement, AtomicStore):
@@ -205,7 +199,7 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
         bases.add(tuple(index - index.offset for index in base))
         used = table[:, moves]
         offsets = np.array([index.offset for index in base])
-        found.append(used[(used != FAR).all(axis=-1)] + offsets)
+        spans.append(used[(used != FAR).all(axis=-1)] + offsets)
     names = frozenset[str]().union(*(i.names for base in bases for i in base))
     if len(bases) > 1 or names & loops or any(i.looked_up for base in bases for i in base):
         raise undecided(
@@ -213,7 +207,7 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
             "not lie around one place of the work-group",
             "load and store it at indices of the grid and constants",
         )
-    every = np.concatenate(found)
+    every = np.concatenate(spans)
     low = every.min(axis=0) if every.size else np.zeros(len(operand.modes), np.int64)
     high = every.max(axis=0) if every.size else low
     shape = tuple(int(n) for n in high - low + 1)
@@ -224,12 +218,12 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
 
 def ever_left(kernel: Kernel, loop: Loop, tile: Tile) -> Ints:
     """Return the positions of a tile that some trip of a loop stores to."""
-    found: list[Ints] = [np.arange(0)]
+    positions: list[Ints] = [np.arange(0)]
     for statement, around in situated(loop.body, (loop,)):
         if isinstance(statement, Store) and statement.operand == tile.operand.name:
             base, table, moves = placed(kernel, statement, around)
-            found.append(tile.positions(base, table)[:, moves].reshape(-1))
-    every = np.unique(np.concatenate(found))
+            positions.append(tile.positions(base, table)[:, moves].reshape(-1))
+    every = np.unique(np.concatenate(positions))
     return every[every < tile.count]
 
 
@@ -237,12 +231,12 @@ def store_through(walker: Follower, statement: Store, tile: Tile) -> None:
     """Follow what a store leaves in an operand that is loaded back."""
     name, content = statement.operand, walker.state[statement.fragment]
     base, table, moves = placed(walker.kernel, statement)
-    positions, who = tile.positions(base, table), walker.doing
+    positions, subgroups = tile.positions(base, table), walker.doing
     old = walker.state[name]
     for part in content.parts:
         kept = np.flatnonzero(moves[part.elements])
-        to = positions[who[:, None], part.elements[kept]]
-        whose, which = (np.broadcast_to(x, to.shape) for x in (who[:, None], kept))
+        to = positions[subgroups[:, None], part.elements[kept]]
+        whose, which = (np.broadcast_to(x, to.shape) for x in (subgroups[:, None], kept))
         inside = to < tile.count
         if not inside.any():
             continue
@@ -292,18 +286,18 @@ def load_back(walker: Follower, statement: Load, tile: Tile) -> Content:
     """
     count = walker.kernel.fragment(statement.fragment).elements
     base, table, moves = placed(walker.kernel, statement)
-    elements, who = np.flatnonzero(moves[:count]), walker.doing
+    elements, subgroups = np.flatnonzero(moves[:count]), walker.doing
     positions = tile.positions(base, table)[:, elements]
     positions = np.where(
-        np.isin(np.arange(len(positions)), who)[:, None], positions, positions[who[0]]
+        np.isin(np.arange(len(positions)), subgroups)[:, None], positions, positions[subgroups[0]]
     )
-    held = walker.state[statement.operand]
-    owner, place = held.owners(more=1)  # what is nowhere has no owner
+    content = walker.state[statement.operand]
+    owner, place = content.owners(more=1)  # what is nowhere has no owner
     owners = owner[positions]
     if (owners != owners[:1]).any():
         raise undecided(f"subgroups load what different statements stored to {statement.operand}")
     out = Content(elements.size, ())
-    for number_, part in enumerate((*held.parts, None)):
+    for number_, part in enumerate((*content.parts, None)):
         mine = np.flatnonzero(owners[0] == number_)
         if not mine.size:
             continue

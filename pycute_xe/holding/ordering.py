@@ -153,7 +153,7 @@ def clashes(kernel: Kernel) -> list[Clash]:
     """
     walker = _Walker(kernel)
     walker.body(kernel.body, (), {})
-    return list(walker.found.values())
+    return list(walker.clashes.values())
 
 
 Opened: TypeAlias = "dict[tuple[object, ...], _Open]"
@@ -162,7 +162,7 @@ Opened: TypeAlias = "dict[tuple[object, ...], _Open]"
 class _Walker:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.found: dict[tuple[object, ...], Clash] = {}
+        self.clashes: dict[tuple[object, ...], Clash] = {}
         self.accesses: dict[tuple[int, tuple[int, ...]], Access] = {}
         self.common: dict[tuple[int, int, int], tuple[int, tuple[int, int]] | None] = {}
 
@@ -230,12 +230,12 @@ class _Walker:
         sure = one.sure and not any(SUBGROUP_INDEX in names for names in by)
         for ats in _together(one, second):
             key = (id(first), id(second), one.trips, ats, one.passed)
-            if key in self.found and self.found[key].sure >= sure:
+            if key in self.clashes and self.clashes[key].sure >= sure:
                 continue
-            found = self.shared(first, second, *ats)
-            if found is not None:
-                clash = Clash(first, second, one.trips, *found, ats, sure, one.passed)
-                self.found[key] = clash
+            shared = self.shared(first, second, *ats)
+            if shared is not None:
+                clash = Clash(first, second, one.trips, *shared, ats, sure, one.passed)
+                self.clashes[key] = clash
 
     def shared(
         self, first: Access, second: Access, low: int, high: int
@@ -245,10 +245,10 @@ class _Walker:
         if key not in self.common:
             base = int(min(first.table.min(), second.table.min() + high - low))
             left, right = first.table - base, second.table + (high - low - base)
-            found = shared_element(left, right)
-            self.common[key] = (found[0] + base, found[1]) if found is not None else None
-        found = self.common[key]
-        return (found[0] + low, found[1]) if found is not None else None
+            shared = shared_element(left, right)
+            self.common[key] = (shared[0] + base, shared[1]) if shared is not None else None
+        shared = self.common[key]
+        return (shared[0] + low, shared[1]) if shared is not None else None
 
 
 def _access(

@@ -26,7 +26,7 @@ from itertools import product
 from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel import (
     If,
     Index,
@@ -87,9 +87,11 @@ def period(index: Index, var: str) -> int:
     if grown:
         return 0
     if index.names == frozenset({var}) and steps <= MOST_VALUES:
-        found = [index.at({var: turn}) for turn in range(steps)]
+        turn_values = [index.at({var: turn}) for turn in range(steps)]
         return next(
-            s for s in range(1, steps + 1) if steps % s == 0 and found[s:] + found[:s] == found
+            s
+            for s in range(1, steps + 1)
+            if steps % s == 0 and turn_values[s:] + turn_values[:s] == turn_values
         )
     return steps
 
@@ -115,8 +117,8 @@ def values(index: Index, known: Mapping[str, range] | None = None) -> tuple[int,
     count = prod(map(len, turns))
     if index.looked_up or count > MOST_VALUES:
         raise _unclear(index, f"has {count} turns, more than {MOST_VALUES}", "and fewer stages")
-    found = (index.at(dict(zip(names, turn, strict=True))) for turn in product(*turns))
-    return tuple(sorted(set(found)))
+    turn_values = (index.at(dict(zip(names, turn, strict=True))) for turn in product(*turns))
+    return tuple(sorted(set(turn_values)))
 
 
 def _unclear(index: Index, why: str, fix: str) -> UndecidableError:
@@ -394,41 +396,41 @@ class _Reading:
         return line(index).within(self.shape.short)
 
     def loop(self, loop: Loop, trips: Index, longs: tuple[Long, ...]) -> tuple[Long, ...]:
-        found, shape = self.line(trips), self.shape
-        slope = found.of(shape.free)
-        if any(found.of(one.var) for one in longs) or slope < 0:
+        linear, shape = self.line(trips), self.shape
+        slope = linear.of(shape.free)
+        if any(linear.of(one.var) for one in longs) or slope < 0:
             self.refuse(trips)
         elif slope:
-            made = Long(loop, loop.var, len(longs), found, slope)
+            made = Long(loop, loop.var, len(longs), linear, slope)
             shape.longs.append(made)
             return (*longs, made)
-        shape.short[loop.var] = max(floor(found.high) - 1, 0)
+        shape.short[loop.var] = max(floor(linear.high) - 1, 0)
         return longs
 
     def by_turns(self, index: Index, longs: tuple[Long, ...]) -> None:
-        found = self.line(index)
-        if found.of(self.shape.free) or any(found.of(one.var) for one in longs):
+        linear = self.line(index)
+        if linear.of(self.shape.free) or any(linear.of(one.var) for one in longs):
             self.refuse(index)
 
     def condition(self, index: Index, longs: tuple[Long, ...]) -> None:
         """Note within which reach of a start or an end, or up to which size, it matters."""
-        found, shape = self.line(index), self.shape
-        by_size = found.of(shape.free)
-        along = [(one, found.of(one.var)) for one in longs if found.of(one.var)]
+        linear, shape = self.line(index), self.shape
+        by_size = linear.of(shape.free)
+        along = [(one, linear.of(one.var)) for one in longs if linear.of(one.var)]
         if not along:
-            shape.least = max(shape.least, _reach(found.bound, by_size))
+            shape.least = max(shape.least, _reach(linear.bound, by_size))
         elif not by_size and len({slope > 0 for _, slope in along}) == 1:
             for one, slope in along:
-                one.start = max(one.start, _reach(found.bound, slope))
+                one.start = max(one.start, _reach(linear.bound, slope))
         elif len(along) == 1:
-            self.with_end(index, found, *along[0])
+            self.with_end(index, linear, *along[0])
         else:
             self.refuse(index)
 
-    def with_end(self, index: Index, found: Line, one: Long, slope: Fraction) -> None:
+    def with_end(self, index: Index, linear: Line, one: Long, slope: Fraction) -> None:
         """Note the reach of a condition on a long loop's variable and the size."""
-        by_size = found.of(self.shape.free)
-        at_end, bound = by_size + slope * one.slope, found.bound + abs(slope) * one.trips.bound
+        by_size = linear.of(self.shape.free)
+        at_end, bound = by_size + slope * one.slope, linear.bound + abs(slope) * one.trips.bound
         if not at_end:
             one.end = max(one.end, _reach(bound, slope))
         elif by_size * at_end > 0:  # it does not change between start and end

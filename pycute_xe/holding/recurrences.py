@@ -13,21 +13,14 @@ import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import NOTHING, Apart, carried_by, guarded, taken_apart
-from pycute_xe.holding.contents import (
-    Content,
-    combined,
-    loop_over,
-    relocated,
-    substituted,
-    taken,
-    undecided,
-)
+from pycute_xe.holding.contents import combined, loop_over
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
+    Content,
     Converted,
     Leaf,
     Lost,
@@ -39,6 +32,10 @@ from pycute_xe.holding.nodes import (
     Undefined,
     contains,
     mapped,
+    relocated,
+    substituted,
+    taken,
+    undecided,
 )
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.arrays import Ints
@@ -140,22 +137,22 @@ def _ratio(node: Node, loop: str, out: Mapping[str, Node], known: Ratio | None) 
             pairs = ((left, right), (right, left))
         case _:
             return None
-    for held, rest in pairs:
+    for carried, rest in pairs:
         match rest:
             case Call("mul", (Number(-1.0), after) | (after, Number(-1.0))):
                 pass
             case _:
                 continue
-        if not isinstance(held, Carried) or held.subgroup is not None or held.bound:
+        if not isinstance(carried, Carried) or carried.subgroup is not None or carried.bound:
             continue
-        if held.loop != loop:
+        if carried.loop != loop:
             continue
-        found = Ratio(function, held.fragment, held.which)
+        ratio = Ratio(function, carried.fragment, carried.which)
         if known is not None:
-            return found if found.is_like(known) else None
-        then = out.get(held.fragment)
-        if then is not None and alike(after, taken(then, held.which)):
-            return found
+            return ratio if ratio.is_like(known) else None
+        then = out.get(carried.fragment)
+        if then is not None and alike(after, taken(then, carried.which)):
+            return ratio
     return None
 
 
@@ -166,10 +163,10 @@ def _chosen(
     sides: list[Scaled] = []
     outs = (_side(choice, out, True), _side(choice, out, False))
     for node, there in zip((choice.then, choice.otherwise), outs, strict=True):
-        found = scaled_apart(node, name, loop, there, known)
-        if found is None:
+        scaled = scaled_apart(node, name, loop, there, known)
+        if scaled is None:
             return None
-        sides.append(found)
+        sides.append(scaled)
     then, otherwise = sides
     if not np.array_equal(then.start.which, otherwise.start.which):
         return None
@@ -190,13 +187,13 @@ def _chosen(
 
 def _side(choice: Choice, out: Mapping[str, Node], holds: bool) -> dict[str, Node]:
     """Return what fragments hold where a condition holds, or where it does not."""
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for name, node in out.items():
         if not isinstance(node, Choice):
-            found[name] = node
+            nodes[name] = node
         elif node.index == choice.index and node.below == choice.below:
-            found[name] = node.then if holds else node.otherwise
-    return found
+            nodes[name] = node.then if holds else node.otherwise
+    return nodes
 
 
 def scaled_sum(
@@ -309,14 +306,14 @@ class Entering:
 
     def rescaled(self, written: tuple[str, ...]) -> dict[str, Ratio]:
         """Return what rescales which fragment, where it is known what that depends on."""
-        found = _rescaled_by(written, self.out, self.loop.var)
-        for ratio in found.values():
+        ratios = _rescaled_by(written, self.out, self.loop.var)
+        for ratio in ratios.values():
             name = ratio.fragment
             if name in self.entries or not carried_in(self.out[name], self.loop.var) <= {name}:
                 continue
             with suppress(UndecidableError):
                 self.entries[name] = self.one(name)
-        return {name: ratio for name, ratio in found.items() if ratio.fragment in self.entries}
+        return {name: ratio for name, ratio in ratios.items() if ratio.fragment in self.entries}
 
     def all(self, written: tuple[str, ...]) -> State:
         """Return what all those fragments hold."""
@@ -379,14 +376,14 @@ class Entering:
 def _rescaled_by(written: tuple[str, ...], out: State, loop: str) -> dict[str, Ratio]:
     """Return the fragments that come out as what they were, rescaled, plus something new."""
     nodes = {name: node for name in out if (node := out[name].single) is not None}
-    found: dict[str, Ratio] = {}
+    ratios: dict[str, Ratio] = {}
     for name in written:
         apart = scaled_apart(nodes[name], name, loop, nodes) if name in nodes else None
         if apart is None or apart.by is None or not is_own(apart.start, name, loop):
             continue
         if not any(name in carried_by(term, loop) for term in apart.terms):
-            found[name] = apart.by
-    return found
+            ratios[name] = apart.by
+    return ratios
 
 
 def _entangled(loop: Loop, name: str) -> UndecidableError:
@@ -422,7 +419,7 @@ def _put_in(var: str, earlier: State, turns: Turns, node: Node) -> Node:
     """Put what was held before for what is carried, each time what is left of it in those turns."""
 
     def put(x: Node, those: Turns) -> Node:
-        return _resolved(x, earlier, var, lambda held: pruned(held, those))
+        return _resolved(x, earlier, var, lambda content: pruned(content, those))
 
     return pruned(node, turns, put)
 
@@ -433,18 +430,18 @@ def carried_in(content: Content, loop: str) -> set[str]:
 
 
 def _resolved(
-    node: Node, entries: State, loop: str, made: Callable[[Node], Node] = lambda held: held
+    node: Node, entries: State, loop: str, made: Callable[[Node], Node] = lambda content: content
 ) -> Node:
     """Put what a trip begins with for what is carried, as far as it is known, and ``made`` fit."""
 
     def leaf(x: Node) -> Node:
         if not isinstance(x, Carried) or x.loop != loop or x.fragment not in entries:
             return x
-        held = entries[x.fragment].at(x.which.reshape(-1)).single
-        if held is None:
+        content = entries[x.fragment].at(x.which.reshape(-1)).single
+        if content is None:
             raise undecided(f"several statements fill {x.fragment} before a loop reads it")
         places = np.arange(x.which.size).reshape(x.which.shape)
-        return relocated(made(held), places, x.subgroup, x.bound)
+        return relocated(made(content), places, x.subgroup, x.bound)
 
     return mapped(node, leaf)
 

@@ -12,20 +12,18 @@ from functools import partial
 
 import numpy as np
 
-from pycute_xe.holding.contents import (
-    Around,
+from pycute_xe.holding.contents import Around, Follower, Read, combined, situated
+from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
+from pycute_xe.holding.nodes import (
+    Choice,
     Content,
-    Follower,
+    Node,
     Part,
-    Read,
-    combined,
+    Undefined,
     relocated,
-    situated,
     undecided,
     whole,
 )
-from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
-from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.periods import period
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
@@ -105,29 +103,29 @@ def store_shared(walker: Follower, statement: SharedStore) -> None:
 
 def load_shared(walker: Follower, statement: SharedLoad) -> None:
     """Follow what a load takes from an array."""
-    held, places = walker.state[statement.array], _inside(walker, statement)
-    if places.walked and held.single is not None:
-        _load_by_trips(walker, statement, held.single, places)
+    stored, places = walker.state[statement.array], _inside(walker, statement)
+    if places.walked and stored.single is not None:
+        _load_by_trips(walker, statement, stored.single, places)
         return
     flat: list[Content] = []
     for t in places.turns:
-        mine = held
+        mine = stored
         if places.loop is not None:
             turns = replace(Turns.every(places.loop, len(places.at)), now=frozenset({t}))
-            mine = held.each(partial(pruned, turns=turns))
+            mine = stored.each(partial(pruned, turns=turns))
         flat.append(mine.at(places.in_turn(t).reshape(-1)))
     read = _by_turns(flat, places)
-    walker.found.reads.append(Read(statement, walker.around, statement.array, read))
-    found = [_loaded(content, places.table.shape) for content in flat]
-    walker.state[statement.fragment] = _by_turns(found, places)
+    walker.followed.reads.append(Read(statement, walker.around, statement.array, read))
+    loads = [_loaded(content, places.table.shape) for content in flat]
+    walker.state[statement.fragment] = _by_turns(loads, places)
 
 
-def _load_by_trips(walker: Follower, statement: SharedLoad, held: Node, places: Places) -> None:
+def _load_by_trips(walker: Follower, statement: SharedLoad, stored: Node, places: Places) -> None:
     """Follow a load whose places go on with every trip: the loop's variable is one of its own."""
     which = np.stack([places.in_turn(t) for t in places.turns], axis=-1)
-    node = relocated(held, which, np.zeros_like(which), (places.var,))
+    node = relocated(stored, which, np.zeros_like(which), (places.var,))
     content = whole(which.shape[1], node)
-    walker.found.reads.append(Read(statement, walker.around, statement.array, content))
+    walker.followed.reads.append(Read(statement, walker.around, statement.array, content))
     walker.state[statement.fragment] = content
 
 
@@ -136,7 +134,7 @@ def outside(
 ) -> list[tuple[str, Index, Index]]:
     """Return what no machine does in an access: in words, and that it happens where ``i < j``."""
     array, places = kernel.shared_array(statement.array), places_of(kernel, statement, around)
-    name, found = type(statement).__name__, list[tuple[str, Index, Index]]()
+    name, conditions = type(statement).__name__, list[tuple[str, Index, Index]]()
     for t in places.turns:
         low, high = (int(x) for x in (places.in_turn(t).min(), places.in_turn(t).max()))
         if array.value_type.bits < 8:
@@ -147,35 +145,35 @@ def outside(
         else:
             continue
         index = (Index(places.var) - t) % len(places.at) if places.loop else Index()
-        found.append((words, index, Index(None, 1)))
-    return found
+        conditions.append((words, index, Index(None, 1)))
+    return conditions
 
 
 def _inside(walker: Follower, statement: SharedStore | SharedLoad) -> Places:
     """Return the places of an access. Raises `UndecidableError` where some lie outside."""
     if outside(walker.kernel, statement, walker.around):
         raise undecided(f"{type(statement).__name__} uses places outside {statement.array}")
-    found = places_of(walker.kernel, statement, walker.around)
-    return replace(found, table=_of_those(found.table, walker.doing))
+    places = places_of(walker.kernel, statement, walker.around)
+    return replace(places, table=_of_those(places.table, walker.doing))
 
 
-def _of_those(table: Ints, who: Ints) -> Ints:
+def _of_those(table: Ints, subgroups: Ints) -> Ints:
     """Return a table in which subgroups that touch nothing stand for one that does."""
-    if not 0 < who.size < table.shape[0]:
+    if not 0 < subgroups.size < table.shape[0]:
         return table
-    out = np.broadcast_to(table[who[0]], table.shape).copy()
-    out[who] = table[who]
+    out = np.broadcast_to(table[subgroups[0]], table.shape).copy()
+    out[subgroups] = table[subgroups]
     return out
 
 
 def ever_stored(kernel: Kernel, loop: Loop, array: str) -> Ints:
     """Return the elements of an array that some trip of a loop stores to."""
-    found: list[Ints] = [np.arange(0)]
+    elements: list[Ints] = [np.arange(0)]
     for statement, around in situated(loop.body, (loop,)):
         if isinstance(statement, SharedStore) and statement.array == array:
             places = places_of(kernel, statement, around)
-            found += [places.in_turn(t).reshape(-1) for t in places.turns]
-    return np.unique(np.concatenate(found))
+            elements += [places.in_turn(t).reshape(-1) for t in places.turns]
+    return np.unique(np.concatenate(elements))
 
 
 def _by_turns(contents: list[Content], places: Places) -> Content:

@@ -19,7 +19,7 @@ from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import MachineError
-from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
 from pycute_xe.kernel.arrays import Ints
@@ -178,14 +178,14 @@ def multiplied(mma: TiledMma) -> Multiplied:
     op = mma.atom.op
     shapes = {"A": (op.M, op.K), "B": (op.N, op.K), "C": (op.M, op.N)}
     layouts = {"A": op.position_A, "B": op.position_B, "C": op.position_C}
-    found: dict[str, Ints] = {}
+    elements: dict[str, Ints] = {}
     for role, (rows, columns) in shapes.items():
         count_i, count_j = mma.repetitions(role)
         inside = table(layouts[role]).reshape(columns, rows).T
         first = np.arange(count_i * count_j, dtype=np.int64).reshape(count_j, count_i).T
         whole = first[:, None, :, None] * (rows * columns) + inside[None, :, None, :]
-        found[role] = whole.reshape(count_i * rows, count_j * columns)
-    return Multiplied(found["A"], found["B"], found["C"], op.K)
+        elements[role] = whole.reshape(count_i * rows, count_j * columns)
+    return Multiplied(elements["A"], elements["B"], elements["C"], op.K)
 
 
 def by_subgroup(index: Index, subgroups: int) -> tuple[Index, Ints]:
@@ -276,12 +276,12 @@ def as_digits(table: Ints) -> DigitMap | None:
     for axis, count in enumerate(table.shape):
         line = np.moveaxis(table, axis, 0)[(slice(None), *corner[1:])] - constant
         total = total + line.reshape([count if i == axis else 1 for i in range(table.ndim)])
-        found = _of_one(line)
-        if found is None:
+        parts = _of_one(line)
+        if parts is None:
             return None
         digits += [
             Digit(axis, divisor, extent, weight, divisor * extent == count)
-            for divisor, extent, weight in found
+            for divisor, extent, weight in parts
             if weight
         ]
     return DigitMap(constant, tuple(digits)) if np.array_equal(total, table) else None

@@ -8,7 +8,7 @@ from typing import Any
 from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
 from pycute_xe.int_tuple.nesting import congruent, leaves
-from pycute_xe.signatures import STUMBLES, blame, typed
+from pycute_xe.signatures import STUMBLES, blame, demand_leaf, typed
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, adopted, is_tuple, same
 
 __all__ = [
@@ -42,6 +42,7 @@ def product(value: IntTuple) -> Any:
     24
     """
     if not is_tuple(value):
+        demand_leaf("product", value)
         return value
     total: Any = 1
     try:
@@ -59,7 +60,9 @@ def product_each(value: IntTuple) -> tuple[Any, ...]:
     >>> product_each(((2, 3), 4))
     (6, 4)
     """
-    return tuple(product(mode) for mode in value) if is_tuple(value) else (value,)
+    if not is_tuple(value):
+        return (value,)
+    return tuple(product(mode) if is_tuple(mode) else mode for mode in value)
 
 
 @typed
@@ -405,6 +408,7 @@ def _split(index: Any, shape: Shape) -> Coord:
             raise _no_integer("idx2crd", index, shape)
         index = adopted(index)
     if not is_tuple(shape):
+        demand_leaf("idx2crd", shape)
         return index
     out: list[Any] = []
     for mode in shape[:-1]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pycute_xe.errors import CongruenceError
-from pycute_xe.signatures import STUMBLES, blame, typed
+from pycute_xe.signatures import STUMBLES, blame, demand_leaf, typed
 from pycute_xe.typing import IntTuple, is_tuple
 
 __all__ = [
@@ -86,7 +86,10 @@ def rank_of(value: IntTuple) -> int:
     >>> rank_of((2, (3, 4))), rank_of(7)
     (2, 1)
     """
-    return len(value) if is_tuple(value) else 1
+    if is_tuple(value):
+        return len(value)
+    demand_leaf("rank", value)
+    return 1
 
 
 def depth(value: IntTuple) -> int:
@@ -96,6 +99,7 @@ def depth(value: IntTuple) -> int:
     2
     """
     if not is_tuple(value):
+        demand_leaf("depth", value)
         return 0
     return 1 + max((depth(mode) for mode in value), default=0)
 
@@ -131,6 +135,7 @@ def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTu
     """Apply a function to each leaf, or to the leaves of several congruent tuples at one place.
 
     Law: congruent to ``value``. Raises `CongruenceError` where another tuple nests differently.
+    Raises `InputError` for a leaf that is not an integer.
     C++: ``transform_leaf(t, f)`` and ``transform_leaf(t, u, f)``.
 
     >>> transform_leaf((1, (2, 3)), lambda x: 10 * x)
@@ -147,4 +152,6 @@ def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTu
     if is_tuple(value):
         rows = zip(value, *others, strict=True)
         return tuple(transform_leaf(row[0], function, *row[1:]) for row in rows)
+    for leaf in (value, *others):
+        demand_leaf("transform_leaf", leaf)
     return function(value, *others)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.kernel.probes import matrices, telling_inputs
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 
 if TYPE_CHECKING:
     from pycute_xe.kernel.ir.kernel import Kernel
@@ -29,7 +29,7 @@ __all__ = ["Counterexample"]
 _OLD_SIZES = ("M", "N", "K")
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Counterexample:
     """A problem size and a place where a kernel does the wrong thing.
@@ -127,8 +127,8 @@ class Counterexample:
             if "M" in fields:
                 fields = _modern(fields)
             for name in ("element", "found", "index"):
-                held = fields.get(name)
-                fields[name] = tuple(held) if held is not None else None
+                values = fields.get(name)
+                fields[name] = tuple(values) if values is not None else None
             fields["index"] = fields["index"] or ()
             return cls(**fields)
         except (

@@ -235,6 +235,12 @@ class Index:
         out = _collected(whole, self.offset // divisor)
         return out if rest.is_constant else out + _collected({Quotient(rest, divisor): 1}, 0)
 
+    def __truediv__(self, divisor: object) -> Index:
+        """Refuse: the quotient of an index is rounded down, and is written so."""
+        wrong = "an index is divided with //, which rounds down"
+        fix = f"write // {divisor}"
+        raise KernelError("Index", {"index": self, "divisor": divisor}, wrong, fix)
+
     def __mod__(self, divisor: int) -> Index:
         """The remainder, never negative."""
         return self - (self // divisor) * divisor

@@ -45,13 +45,13 @@ def owner_of(kernel: Kernel, operand: str, *element: int) -> Moved:
         raise CoordError("owner_of", given, f"{operand} has the modes {modes}", "count from 0")
     for statement in kernel.statements():
         if isinstance(statement, (Load, Store, AtomicStore)) and statement.operand == operand:
-            found = _held(statement, element)
-            if found is not None:
-                return found
+            moved = _owner_in(statement, element)
+            if moved is not None:
+                return moved
     raise CoordError("owner_of", given, "no load or store says where its tile lies", "")
 
 
-def _held(statement: Load | Store | AtomicStore, element: tuple[int, ...]) -> Moved | None:
+def _owner_in(statement: Load | Store | AtomicStore, element: tuple[int, ...]) -> Moved | None:
     """Return who has an element of tiles that begin at multiples of one variable a mode."""
     copy, where = statement.copy, dict[str, int]()
     extents = dict.fromkeys(range(len(element)), 1)
@@ -69,8 +69,8 @@ def _held(statement: Load | Store | AtomicStore, element: tuple[int, ...]) -> Mo
             return None
         inside[mode] = left
     place = tuple(0 if mode is None else inside[mode] for mode in statement.modes)
-    held = {name: Index(None, number) for name, number in where.items()}
-    starts = [index.substitute(held) for index in statement.at]
+    zeros = {name: Index(None, number) for name, number in where.items()}
+    starts = [index.substitute(zeros) for index in statement.at]
     if not all(start.is_constant for start in starts):
         return None
     return Moved(where, statement.fragment, copy.owner_of(*place))

@@ -57,9 +57,9 @@ class Field:
 
     def __getitem__(self, places: tuple[Any, ...]) -> NDArray[Any]:
         """Return the elements at arrays of indices, one array for each mode."""
-        found = tuple(map(np.asarray, places))
-        extents = np.broadcast_shapes(*(place.shape for place in found))
-        return np.broadcast_to(convert(self.values(found), self.numeric), extents)
+        indices = tuple(map(np.asarray, places))
+        extents = np.broadcast_shapes(*(place.shape for place in indices))
+        return np.broadcast_to(convert(self.values(indices), self.numeric), extents)
 
     def whole(self) -> NDArray[Any]:
         """Return all elements as an array."""
@@ -89,8 +89,8 @@ def drawn(
         at: Any = np.uint64(0)
         for place, extent in zip(places, shape, strict=True):
             at = at * np.uint64(extent) + place.astype(np.uint64)
-        found = _mixed_up(state + at)
-    return (found % np.uint64(high - low + 1)).astype(np.int64) + low
+        bits = _mixed_up(state + at)
+    return (bits % np.uint64(high - low + 1)).astype(np.int64) + low
 
 
 def _mixed_up(state: Any) -> Any:
@@ -120,8 +120,8 @@ def edges(numeric: Numeric) -> NDArray[Any]:
     near = [p * (1 + by) for p in powers for by in (0.0, 2.0**-7, 2.0**-8, 2.0**-10, 2.0**-11,
             2.0**-23, -(2.0**-8), -(2.0**-11), -(2.0**-24))]  # fmt: skip
     numbers = np.array([0.0, -0.0, 0.5, 1.5, 2.5, 127.5, *near, *(-x for x in near)])
-    found = convert(numbers, numeric).astype(np.float64)
-    return np.concatenate([np.unique(found[np.isfinite(found)]), [-0.0, 0.0]])
+    exact = convert(numbers, numeric).astype(np.float64)
+    return np.concatenate([np.unique(exact[np.isfinite(exact)]), [-0.0, 0.0]])
 
 
 # ------------------------------------------------------------ showing
@@ -236,15 +236,15 @@ def telling_fields(
     factors = _factors(kernel)
     multiplied = {x.operand for x in (factors or ())[:2]}  # pyright: ignore[reportAttributeAccessIssue]
     shapes = {o.name: shape_of(o, sizes) for o in kernel.inputs}
-    found = {
+    fields = {
         o.name: _mixed(o, shapes[o.name], variant, i, o.name in multiplied)
         for i, o in enumerate(kernel.inputs)
     }
     if variant == 0 and factors is not None:
-        found |= _product(kernel, factors, sizes, operand, element, output)
+        fields |= _product(kernel, factors, sizes, operand, element, output)
     if variant == 0:
-        found |= {name: partial(_constant, filled[name]) for name in filled if name in found}
-    return {o.name: Field(o.value_type, shapes[o.name], found[o.name]) for o in kernel.inputs}
+        fields |= {name: partial(_constant, filled[name]) for name in filled if name in fields}
+    return {o.name: Field(o.value_type, shapes[o.name], fields[o.name]) for o in kernel.inputs}
 
 
 def matrices(
@@ -280,8 +280,8 @@ def _first_sum(value: Expression) -> Total | None:
         return value if is_one else None
     inner: tuple[Any, ...] = getattr(value, "arguments", ())
     for part in (*inner, getattr(value, "body", None)):
-        if part is not None and (found := _first_sum(part)) is not None:
-            return found
+        if part is not None and (sum_ := _first_sum(part)) is not None:
+            return sum_
     return None
 
 
@@ -323,12 +323,12 @@ def _pair(
         output = output if len(output) >= 2 else (0, 0)
         modes = [_other(shape, at) for shape, at in zip(shapes, depth, strict=True)]
         counts = [shape[mode] for shape, mode in zip(shapes, modes, strict=True)]
-        rows = partial(_told_apart, modes[0], counts[0], output[-2], kinds[0], 6)
-        return rows, partial(_told_apart, modes[1], counts[1], output[-1], kinds[1], 6)
+        rows = partial(_distinct, modes[0], counts[0], output[-2], kinds[0], 6)
+        return rows, partial(_distinct, modes[1], counts[1], output[-1], kinds[1], 6)
     mine = 0 if operand == "A" else 1
     theirs = 1 - mine
     count, one = shapes[theirs][depth[theirs]], element[depth[mine]]
-    spread = partial(_told_apart, depth[theirs], count, one, kinds[theirs], 126)
+    spread = partial(_distinct, depth[theirs], count, one, kinds[theirs], 126)
     single = partial(_single, element)
     return (single, spread) if mine == 0 else (spread, single)
 
@@ -346,7 +346,7 @@ def _single(element: tuple[int, ...], places: tuple[NDArray[np.int64], ...]) -> 
     return here * 1.0
 
 
-def _told_apart(
+def _distinct(
     mode: int,
     count: int,
     one: int,
@@ -445,5 +445,5 @@ def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -
 
 
 def _edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    found = edges(numeric)
-    return found[draw(places, 0, found.size - 1)]
+    numbers = edges(numeric)
+    return numbers[draw(places, 0, numbers.size - 1)]

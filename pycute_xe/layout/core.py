@@ -15,6 +15,7 @@ from pycute_xe.errors import (
     RankError,
     ShapeError,
     UndecidableError,
+    meant,
     quoted,
     with_article,
 )
@@ -99,14 +100,18 @@ def check_shape(part: Shape, whole: Shape) -> None:
         return
     elif isinstance(part, Symbolic) and _is_extent(part, whole):
         return
-    raise ShapeError(
-        "Layout",
-        {"shape": whole},
-        f"{quoted(part)} is not a positive integer",
-        f"use Layout.from_str({quoted(part)}) to read text"
-        if isinstance(part, str)
-        else "use extents of 1 or more",
-    )
+    wrong, fix = f"{quoted(part)} is not a positive integer", "use extents of 1 or more"
+    if meant(part) not in ("", repr(part)):
+        wrong = f"{quoted(part)} is {with_article(type(part).__name__)}, not an integer"
+        fix = f"write {meant(part)}"
+    elif isinstance(part, str):
+        fix = _read_text(part)
+    raise ShapeError("Layout", {"shape": whole}, wrong, fix)
+
+
+def _read_text(text: str) -> str:
+    """Return the call that reads what CuTe prints, for a text given in the place of a layout."""
+    return f'use Layout.from_str("{text[:60]}") to read text'
 
 
 def _is_extent(leaf: Symbolic, whole: Shape) -> bool:
@@ -274,12 +279,11 @@ class Layout:
         try:
             return unchecked(self.shape[index], self.stride[index])
         except (IndexError, TypeError):
-            raise RankError(
-                "mode",
-                {"layout": self, "index": index},
-                f"the rank is {len(self)}",
-                "use an integer below the rank",
-            ) from None
+            fix = f"use 0 to {len(self) - 1}"
+            if is_tuple(index):
+                fix = f"give the modes one by one: {', '.join(map(str, index))}"
+            wrong = f"{quoted(index)} is not the number of a mode, the rank is {len(self)}"
+            raise RankError("mode", {"layout": self, "index": index}, wrong, fix) from None
 
     def __iter__(self) -> Iterator[Layout]:
         """Yield the modes, first to last."""
@@ -353,8 +357,10 @@ Layout((4, 8)) or make_layout(…)
     if isinstance(value, Layout):
         return value
     kind = type(value).__name__
-    way_out = f"Layout({quoted(value)}) or make_layout(…)"
-    if hasattr(value, "layout"):
+    way_out = f"Layout({meant(value) or quoted(value)}) or make_layout(…)"
+    if isinstance(value, str) and not meant(value):
+        way_out = _read_text(value)
+    elif hasattr(value, "layout"):
         way_out = "use its .layout, which is beneath the swizzle"
     elif hasattr(value, "shape"):
         way_out = "use a layout of integer strides"

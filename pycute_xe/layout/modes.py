@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from pycute_xe.basis import Basis, E
@@ -17,7 +18,7 @@ from pycute_xe.int_tuple import (
     unflatten_tuple,
 )
 from pycute_xe.layout.core import Layout, as_layout, completed, slice_, sliced, unchecked
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import demand_leaf, typed
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, Symbolic, is_tuple, naming
 
 __all__ = [
@@ -76,8 +77,17 @@ def size(value: Any, *modes: int) -> Any:
     >>> size(Layout((4, 8))), size(Layout((4, 8)), 1)
     (32, 8)
     """
+    return product(part_of(_tree(value, "size"), modes))
+
+
+def _tree(value: Any, operation: str) -> IntTuple:
+    """Return the shape of what has one, and any other tuple or leaf as it is."""
+    if isinstance(value, Integral):  # NumPy's integers have an empty shape
+        return int(value)
     tree = value.shape if hasattr(value, "shape") else value
-    return product(part_of(tree, modes))
+    if not is_tuple(tree):
+        demand_leaf(operation, tree)
+    return tree
 
 
 @typed
@@ -87,7 +97,7 @@ def rank(value: Any, *modes: int) -> int:
     >>> rank(Layout((4, (2, 3)))), rank(Layout(4))
     (2, 1)
     """
-    return rank_of(part_of(value.shape if hasattr(value, "shape") else value, modes))
+    return rank_of(part_of(_tree(value, "rank"), modes))
 
 
 @typed
@@ -97,7 +107,7 @@ def depth(value: Any) -> int:
     >>> depth(Layout((4, (2, 3))))
     2
     """
-    return tuple_depth(value.shape if hasattr(value, "shape") else value)
+    return tuple_depth(_tree(value, "depth"))
 
 
 @naming
@@ -150,8 +160,8 @@ def has_symbols(*values: Any) -> bool:
     False
     """
     trees = ((v.shape, v.stride) if isinstance(v, Layout) else v for v in values)
-    found = (leaf for tree in trees for leaf in leaves(tree))
-    return any(isinstance(getattr(leaf, "value", leaf), Symbolic) for leaf in found)
+    every = (leaf for tree in trees for leaf in leaves(tree))
+    return any(isinstance(getattr(leaf, "value", leaf), Symbolic) for leaf in every)
 
 
 # ------------------------------------------------------------ makers
@@ -402,7 +412,7 @@ def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layou
     >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
     (2,3,1,1):(1,2,0,0)
     """
-    count = _missing(layout, up_to_rank)
+    count, mode = _missing(layout, up_to_rank), as_layout(mode)
     return make_layout(*as_layout(layout), *([mode] * count)) if count > 0 else layout
 
 

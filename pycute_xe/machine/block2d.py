@@ -67,7 +67,7 @@ def load_table(message: Block2D, grf_bytes: int) -> Table:
     [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]
     """
     image = dict(_walk_load(message, grf_bytes))
-    steps = [(to, found) for to, found in image.items() if found is not None]
+    steps = [(to, source) for to, source in image.items() if source is not None]
     return _table(message, steps, (max(image) + 1) * message.element_bytes)
 
 
@@ -78,7 +78,7 @@ def store_table(message: Block2D) -> Table:
     >>> store_table(Block2D("store", bits=8, height=2, width=3)).where.tolist()
     [0, 1, 2, 4, 5, 6]
     """
-    steps = [(to, found) for to, found in _walk_store(message) if found is not None]
+    steps = [(to, source) for to, source in _walk_store(message) if source is not None]
     return _table(message, steps, (steps[-1][0] + 1) * message.element_bytes)
 
 
@@ -90,10 +90,10 @@ def _table(message: Block2D, steps: list[tuple[int, tuple[int, int]]], nbytes: i
     def spread(values: list[int]) -> Index:
         return (np.array(values, dtype=np.int64)[:, None] * size + within).reshape(-1)
 
-    rows = np.array([found[1] for _, found in steps], dtype=np.int64)
+    rows = np.array([source[1] for _, source in steps], dtype=np.int64)
     return Table(
         where=spread([to for to, _ in steps]),
-        column=spread([found[0] for _, found in steps]),
+        column=spread([source[0] for _, source in steps]),
         row=np.repeat(rows, size),
         nbytes=nbytes,
         wide=message.width * message.count * size,
@@ -123,8 +123,8 @@ def _walk_load(message: Block2D, grf_bytes: int) -> Iterator[Step]:
     grf_block_size = grf_row_pitch * lines
     grf_block_pitch = _round_to_multiple_of(elems_per_reg, grf_block_size)
     for b in range(message.count):
-        for to, found in _walk_block(message, grf_row_pitch, elems_per_dword):
-            x_y = None if found is None else (b * message.width + found[0], found[1])
+        for to, source in _walk_block(message, grf_row_pitch, elems_per_dword):
+            x_y = None if source is None else (b * message.width + source[0], source[1])
             yield b * grf_block_pitch + to, x_y
         # pad out GRF for this block
         yield from _fill_grf_zeros(
@@ -142,9 +142,9 @@ def _walk_block(message: Block2D, pitch: int, pack: int) -> Iterator[Step]:
         steps = _rows_in_dwords(message.width, message.height, pitch, pack)
     else:
         steps = _rows(message.width, message.height, pitch)
-    for to, found in steps:
-        outside = found is not None and (found[0] >= message.width or found[1] >= message.height)
-        yield to, None if outside else found
+    for to, source in steps:
+        outside = source is not None and (source[0] >= message.width or source[1] >= message.height)
+        yield to, None if outside else source
 
 
 def _rows(width: int, height: int, pitch: int) -> Iterator[Step]:
@@ -247,10 +247,10 @@ def load(
     part = _part(memory, table, surface, left, y)
     if part is not None:
         buffer, index, kept = part
-        found, moved = buffer[index], index.size
-        data[table.where[kept]] = found
+        picked, moved = buffer[index], index.size
+        data[table.where[kept]] = picked
         if observer is not None:
-            observer(_addresses(table, surface, left, y, kept), found)
+            observer(_addresses(table, surface, left, y, kept), picked)
     registers.write(dst, data, "load")
     if trace is not None:
         trace.message("load", str(message), moved)

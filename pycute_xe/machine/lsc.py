@@ -82,9 +82,9 @@ def places(data: DataType, exec_size: int, grf_bytes: int) -> Index:
     else:
         component = _whole(max(exec_size, grf_bytes // 4) * size, grf_bytes)
         first = element * component + channel * size
-    found = first[:, :, None] + np.arange(size, dtype=np.int64)
-    found.flags.writeable = False
-    return found
+    table = first[:, :, None] + np.arange(size, dtype=np.int64)
+    table.flags.writeable = False
+    return table
 
 
 def widen(data: DataType, rows: Bytes) -> Bytes:
@@ -122,11 +122,11 @@ def addresses(address: Address, values: Index, lanes: Index, pitch: int | None =
     [0, 4294967292]
     """
     # Unsigned arithmetic wraps, in NumPy as in registers.
-    found = values.astype(np.uint64) * np.uint64(address.scale % 2**64)
-    found = found + np.uint64(address.offset % 2**64)
+    sums = values.astype(np.uint64) * np.uint64(address.scale % 2**64)
+    sums = sums + np.uint64(address.offset % 2**64)
     if pitch is not None:
-        found = found + lanes.astype(np.uint64) * np.uint64(pitch % 2**64)
-    return (found & np.uint64(2**address.bits - 1)).astype(np.int64)
+        sums = sums + lanes.astype(np.uint64) * np.uint64(pitch % 2**64)
+    return (sums & np.uint64(2**address.bits - 1)).astype(np.int64)
 
 
 def elements(data: DataType, starts: Index) -> Index:
@@ -205,30 +205,30 @@ def channels(
 
 
 def _part(name: str, flags: Flags, first: int, count: int) -> NDArray[np.bool_]:
-    found = _flags(name, flags)[first : first + count]
-    if found.shape != (count,):
+    part = _flags(name, flags)[first : first + count]
+    if part.shape != (count,):
         raise MachineError(
             "channels",
             {name: len(flags), "first": first, "exec_size": count},
             "the message has channels beyond the last flag",
             f"give one flag for each of {first + count} channels",
         )
-    return found
+    return part
 
 
 def _flags(name: str, flags: object) -> NDArray[np.bool_]:
     """One flag for each channel; anything but a list of flags is refused."""
-    found = None
+    array = None
     with suppress(ValueError, TypeError):  # ragged lists
-        found = np.asarray(flags)
-    if found is None or found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
+        array = np.asarray(flags)
+    if array is None or array.ndim != 1 or (array.size and array.dtype.kind not in "biu"):
         raise MachineError(
             "channels",
             {name: flags},
             f"{name} is not a list of flags",
             "give one True or False for each channel of the thread",
         )
-    return found.astype(np.bool_)
+    return array.astype(np.bool_)
 
 
 # ------------------------------------------------------------ lsc
@@ -354,13 +354,13 @@ class _Run:
 
     def surface(self, message: Message) -> SurfaceState:
         """The surface of a stateful message."""
-        found = message.address.surface
-        state = self.surfaces.get(found)
-        if state is None and isinstance(found, str):
-            state = self.surfaces.get(self.scalar(found))
+        name = message.address.surface
+        state = self.surfaces.get(name)
+        if state is None and isinstance(name, str):
+            state = self.surfaces.get(self.scalar(name))
         if state is None:
             known = ", ".join(map(str, self.surfaces)) or "none were given"
-            raise self.fault({"surface": found}, "unknown surface", f"one of: {known}")
+            raise self.fault({"surface": name}, "unknown surface", f"one of: {known}")
         return state
 
     def space(self, message: Message) -> Space:
@@ -452,8 +452,8 @@ def _where(message: Message, run: _Run, on: Channels) -> Index:
     lanes = np.zeros(1, dtype=np.int64) if strided else on.lanes
     index = (lanes[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
     start = run.register(cast("str", address.register))
-    found = run.registers.gather(start, index if on.lanes.size else index[:0], _reader(message))
-    values = found.view(f"u{size}").astype(np.uint64).view(np.int64)
+    raw = run.registers.gather(start, index if on.lanes.size else index[:0], _reader(message))
+    values = raw.view(f"u{size}").astype(np.uint64).view(np.int64)
     pitch = None
     if strided:
         packed = _size(message) * message.data.elements
@@ -467,8 +467,8 @@ def _data(message: Message, run: _Run, on: Channels, operand: str | None) -> Byt
     if operand is None:
         raise run.fault({}, "a data operand is the null register", "name src1 (and src2)")
     index = _places(message, run)[on.lanes][:, :, kept(message.data)]
-    found = run.registers.gather(run.register(operand), index.reshape(-1), _reader(message))
-    return found.reshape(-1, _size(message))
+    raw = run.registers.gather(run.register(operand), index.reshape(-1), _reader(message))
+    return raw.reshape(-1, _size(message))
 
 
 def _return(message: Message, run: _Run, on: Channels, rows: Bytes) -> None:

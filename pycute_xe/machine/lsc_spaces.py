@@ -112,10 +112,10 @@ class Flat:
             buffer, start = self._memory.span(low, high + nbytes - low)
         except MachineError:
             # Several allocations: one address at a time, so that gaps between them do not matter.
-            found = [self._memory.span(int(a), nbytes) for a in addresses]
+            spans = [self._memory.span(int(a), nbytes) for a in addresses]
             return [
                 (slice(i, i + 1), live, (at + within)[None, :])
-                for i, (live, at) in enumerate(found)
+                for i, (live, at) in enumerate(spans)
             ]
         return [(slice(None), buffer, (addresses - low + start)[:, None] + within)]
 
@@ -294,18 +294,18 @@ def update(
     letter, new = _OPERATIONS[name]
     _check(name, letter, addresses, size)
     kind = np.dtype(f"{letter}{size}")
-    found = np.zeros((addresses.size, size), dtype=np.uint8)
+    old_values = np.zeros((addresses.size, size), dtype=np.uint8)
     if name == "store" and not returns:
         space.write(addresses, sources[0])
-        return found
+        return old_values
     with np.errstate(all="ignore"):
         for group in _rounds(addresses):
             old = space.read(addresses[group], size)
-            found[group] = old
+            old_values[group] = old
             if name != "load":
                 value = new(old.view(kind), *(source[group].view(kind) for source in sources))
                 space.write(addresses[group], np.ascontiguousarray(value).view(np.uint8))
-    return found
+    return old_values
 
 
 def _check(name: str, letter: str, addresses: Index, size: int) -> None:

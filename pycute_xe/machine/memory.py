@@ -185,9 +185,9 @@ class Memory:
         >>> buffer.size, start
         (8, 4)
         """
-        found = bisect_right(self._bases, address) - 1
-        if found >= 0 and nbytes >= 0:
-            start, buffer = address - self._bases[found], self._buffers[found]
+        number = bisect_right(self._bases, address) - 1
+        if number >= 0 and nbytes >= 0:
+            start, buffer = address - self._bases[number], self._buffers[number]
             if start + nbytes <= buffer.size:
                 return buffer, start
         raise MachineError(

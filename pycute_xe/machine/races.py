@@ -198,7 +198,7 @@ class Span:
         self.now = self.before.copy()
         self.groups: list[str] = []
         # Of each closing who it was, -1 where nothing tells, and when; and what the last one knew.
-        self.who: list[int] = []
+        self.closers: list[int] = []
         self.when: list[int] = []
         self.clock: Ints | None = None
         # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
@@ -252,7 +252,7 @@ class Span:
         then this is called before it learns more, and before it tells others.
         """
         self.groups.append(group)
-        self.who.append(knows.index if knows else -1)
+        self.closers.append(knows.index if knows else -1)
         self.when.append(knows.now if knows else 0)
         self.clock = knows.clock.copy() if knows else None
         log = self.logs.pop(group, None) or self.logs.pop("", None)
@@ -311,10 +311,10 @@ class Span:
                         at = np.searchsorted(theirs.place, mine.place).clip(
                             0, theirs.place.size - 1
                         )
-                        found = _Left(
+                        left = _Left(
                             np.full(at.size, number + 1), theirs.value[at], theirs.thread[at]
                         )
-                        self._refuse(mine, kind, other, theirs.place[at] == mine.place, found)
+                        self._refuse(mine, kind, other, theirs.place[at] == mine.place, left)
 
     def _of_last(self, other: int, place: Ints) -> _Left:
         return _Left(self.last[other, place], self.left[other, place], self.threads[other, place])
@@ -336,12 +336,15 @@ class Span:
 
     def _over(self) -> NDArray[np.bool_]:
         """Which of the earlier closings were over for the work-group of the last, from 1 on."""
-        out, clock = np.zeros(len(self.who) + 1, np.bool_), self.clock
+        out, clock = np.zeros(len(self.closers) + 1, np.bool_), self.clock
         if clock is not None:
-            who, when = np.array(self.who[:-1], np.int64), np.array(self.when[:-1], np.int64)
-            told = (who >= 0) & (who < clock.size)
-            out[1:-1][told] = clock[who[told]] >= when[told]
-            out[1:-1] |= who == self.who[-1]
+            mine, when = (
+                np.array(self.closers[:-1], np.int64),
+                np.array(self.when[:-1], np.int64),
+            )
+            known = (mine >= 0) & (mine < clock.size)
+            out[1:-1][known] = clock[mine[known]] >= when[known]
+            out[1:-1] |= mine == self.closers[-1]
         return out
 
     def _race(self, place: int, one: str, other: str, way_out: str = "") -> RaceFault:

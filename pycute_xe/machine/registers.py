@@ -137,10 +137,10 @@ class RegisterFile:
         self._check(offset, nbytes, "forget")
         self._ready[offset : offset + nbytes] = False
 
-    def _check(self, offset: int, nbytes: int, who: str) -> None:
+    def _check(self, offset: int, nbytes: int, operation: str) -> None:
         if offset < 0 or nbytes < 0 or offset + nbytes > self._data.size:
             raise MachineError(
-                who,
+                operation,
                 {"offset": offset, "nbytes": nbytes},
                 f"the range leaves the register file of {self._data.size} bytes",
                 "use fewer registers, or a larger register mode",

@@ -47,11 +47,11 @@ def named(where: Index) -> str:
     >>> named(np.array([3, 4, 5])), named(np.array([3, 9]))
     ('3 to 5', '2 of 3 to 9')
     """
-    found = np.unique(where)
-    first, last = int(found[0]), int(found[-1])
-    if last - first + 1 == found.size:
+    places = np.unique(where)
+    first, last = int(places[0]), int(places[-1])
+    if last - first + 1 == places.size:
         return str(first) if first == last else f"{first} to {last}"
-    return f"{found.size} of {first} to {last}"
+    return f"{places.size} of {first} to {last}"
 
 
 def by(label: str) -> str:
@@ -266,10 +266,14 @@ class Slm:
         mine = thread.index
         if all(i == mine or when <= thread.clock[i] for i, when in self._wrote.items()):
             return None
-        who = self._writer[part]
+        writers = self._writer[part]
         # "Never written" is -1; it finds the last clock there is, and is masked.
-        late = (who >= 0) & (who != thread.index) & (thread.clock[who] < self._writes.when[part])
-        return self._clash(part, late, self._writes, "wrote", who) if late.any() else None
+        late = (
+            (writers >= 0)
+            & (writers != thread.index)
+            & (thread.clock[writers] < self._writes.when[part])
+        )
+        return self._clash(part, late, self._writes, "wrote", writers) if late.any() else None
 
     def _over(self, kind: Does, part: Part, thread: Progress) -> _Clash | None:
         """Bytes whose last access of a kind, of some other thread, is not over for this one."""
@@ -277,17 +281,17 @@ class Slm:
             if index != thread.index and touch.latest > thread.clock[index]:
                 late = touch.when[part] > thread.clock[index]
                 if late.any():
-                    who = np.full_like(late, index, int)
-                    return self._clash(part, late, touch, _DID[kind], who)
+                    others = np.full_like(late, index, int)
+                    return self._clash(part, late, touch, _DID[kind], others)
         return None
 
     def _clash(
-        self, part: Part, late: NDArray[np.bool_], touch: _Touch, did: str, who: NDArray[Any]
+        self, part: Part, late: NDArray[np.bool_], touch: _Touch, did: str, threads: NDArray[Any]
     ) -> _Clash:
         first = int(late.argmax())
-        mine = late & (who == who[first])
+        mine = late & (threads == threads[first])
         label = list(self._labels)[int(touch.label[part][first])]
-        return _Clash(int(who[first]), did, label, addresses(part)[mine], not mine.all())
+        return _Clash(int(threads[first]), did, label, addresses(part)[mine], not mine.all())
 
     def _race(self, does: Does, thread: Progress, clash: _Clash) -> MachineError:
         here, there = by(thread.label), by(clash.label)
@@ -317,11 +321,11 @@ class Slm:
                 self._watch(where, thread, does)
             except RaceFault as race:
                 return race
-        who = "" if thread is None else f" by any thread; thread {thread.index} reads it"
+        reader = "" if thread is None else f" by any thread; thread {thread.index} reads it"
         return UnwrittenFault(
             "Slm.read",
             {"access": named(addresses(part))},
-            f"byte {int(where[0])} was never written{who}{by(thread.label) if thread else ''}",
+            f"byte {int(where[0])} was never written{reader}{by(thread.label) if thread else ''}",
             "write it first, and put a barrier between",
         )
 
@@ -331,8 +335,8 @@ class Slm:
 
     def _inside(self, operation: str, addresses: Index) -> None:
         if addresses.size and (addresses.min() < 0 or addresses.max() >= self._data.size):
-            found: dict[str, object] = {"first": int(addresses.min()), "last": int(addresses.max())}
-            raise self._outside(operation, found)
+            ends: dict[str, object] = {"first": int(addresses.min()), "last": int(addresses.max())}
+            raise self._outside(operation, ends)
 
     def _outside(self, operation: str, operands: dict[str, object]) -> MachineError:
         return BoundsFault(
@@ -370,7 +374,7 @@ class FencedSlm(Slm):
         super().grow(nbytes)
         more = (0, self.nbytes - before)
         self._late = np.pad(self._late, more)
-        self._unfenced = {who: np.pad(mine, more) for who, mine in self._unfenced.items()}
+        self._unfenced = {index: np.pad(mine, more) for index, mine in self._unfenced.items()}
 
     def _record(self, part: Any, thread: Progress, does: Any) -> None:
         super()._record(part, thread, does)

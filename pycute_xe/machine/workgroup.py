@@ -223,14 +223,14 @@ class Barriers:
     def _state(self, index: int, barrier: NamedBarrier | None) -> _State:
         if barrier is None:
             return self._states[0]
-        found = self._states.setdefault(barrier.id, _State(barrier.producers, barrier.consumers))
-        if (found.producers, found.consumers) != (barrier.producers, barrier.consumers):
+        state = self._states.setdefault(barrier.id, _State(barrier.producers, barrier.consumers))
+        if (state.producers, state.consumers) != (barrier.producers, barrier.consumers):
             wrong = (
                 f"this thread counts {barrier.producers} producers and {barrier.consumers} "
-                f"consumers, others {found.producers} and {found.consumers}"
+                f"consumers, others {state.producers} and {state.consumers}"
             )
             raise _misuse(index, _name(barrier), wrong, "")
-        return found
+        return state
 
     def _too_many(self, index: int, state: _State, name: str, label: str) -> None:
         if state.produced > state.producers or state.consumed > state.consumers:
@@ -342,20 +342,20 @@ class _Group:
         self.polling: dict[int, CounterWait] = {}
         self.threads = list(threads)
         count = len(self.threads)
-        found = list(progress) if progress is not None else [Progress(i) for i in range(count)]
-        if len(found) != count:
+        states = list(progress) if progress is not None else [Progress(i) for i in range(count)]
+        if len(states) != count:
             raise MachineError(
                 "run",
-                {"threads": count, "progress": len(found)},
+                {"threads": count, "progress": len(states)},
                 "every thread needs a Progress of its own",
                 f"give {count}",
             )
-        self.barriers = Barriers(found, trace)
+        self.barriers = Barriers(states, trace)
         self.running = set(range(count))
         self._waiting: dict[int, BarrierWait] = {}
         self._looking = False
         self.failed: list[CuteError] = []
-        for index, mine in enumerate(found):
+        for index, mine in enumerate(states):
             mine.look_ahead = partial(self.look_ahead, index)
 
     def ready(self) -> list[int]:
@@ -431,20 +431,23 @@ class _Group:
         for index, wait in sorted(self._waiting.items()):
             by = f" ({wait.label})" if wait.label else ""
             places.setdefault(f"at {self.barriers.named(index, wait)}{by}", []).append(index)
-        return [f"{_threads(who)} wait{'s' * (len(who) < 2)} {at}" for at, who in places.items()]
+        return [
+            f"{_threads(threads)} wait{'s' * (len(threads) < 2)} {at}"
+            for at, threads in places.items()
+        ]
 
     def _ended(self, absent: list[int]) -> list[str]:
         ended = [i for i in absent if i not in self.running]
         return [f"{_threads(ended)} {'has' if len(ended) < 2 else 'have'} ended"] if ended else []
 
 
-def _threads(who: Sequence[int]) -> str:
+def _threads(threads: Sequence[int]) -> str:
     """Thread numbers in words, runs of them shortened."""
     runs: list[list[int]] = []
-    for index in sorted(who):
+    for index in sorted(threads):
         if runs and runs[-1][-1] == index - 1:
             runs[-1].append(index)
         else:
             runs.append([index])
     parts = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
-    return f"thread{'s' * (len(who) > 1)} {', '.join(parts)}"
+    return f"thread{'s' * (len(threads) > 1)} {', '.join(parts)}"

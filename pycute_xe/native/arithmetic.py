@@ -30,10 +30,10 @@ def boolean(instruction: Instruction) -> Callable[..., Values]:
     if "".join(tokens) != instruction.sub:
         raise refuse(instruction, f"the function {instruction.sub} cannot be read")
     tree = _Boolean(tokens)
-    found = tree.parsed(0)
+    function = tree.parsed(0)
     if tree.tokens or not tree.complete:
         raise refuse(instruction, f"the function {instruction.sub} cannot be read")
-    return lambda *sources: found(sources)
+    return lambda *sources: function(sources)
 
 
 class _Boolean:
@@ -59,11 +59,11 @@ class _Boolean:
         if level == len(self.LEVELS):
             return self.operand()
         sign, join = self.LEVELS[level]
-        found = self.parsed(level + 1)
+        function = self.parsed(level + 1)
         while self.tokens and self.tokens[0] == sign:
             self.tokens.pop(0)
-            found = self.joined(join, found, self.parsed(level + 1))
-        return found
+            function = self.joined(join, function, self.parsed(level + 1))
+        return function
 
     @staticmethod
     def joined(
@@ -91,8 +91,8 @@ class _Boolean:
 
 _BITS = {"uw": 16, "ud": 32}
 _AGAINST_ZERO: dict[str, Callable[[Values], Values]] = {
-    "eq": lambda found: found == 0,
-    "ne": lambda found: found != 0,
+    "eq": lambda value: value == 0,
+    "ne": lambda value: value != 0,
 }
 
 
@@ -193,10 +193,10 @@ def _begun(instruction: Instruction, first: str, second: str) -> Callable[[State
     write = writer(instruction)
 
     def begin(state: State) -> None:
-        found = a(state) * b(state)
-        write(state, found)
+        product = a(state) * b(state)
+        write(state, product)
         if to.number == 0:
-            state.products = found
+            state.products = product
 
     return begin
 
@@ -355,11 +355,11 @@ def _is_partial(instruction: Instruction) -> bool:
 
 def _meaning(instruction: Instruction) -> Callable[..., Values]:
     if instruction.op == "math":
-        found = MATH.get(instruction.sub)
+        function = MATH.get(instruction.sub)
         kinds = {cast("Reg", s).kind for s in (instruction.to, *instruction.sources)}
-        if found is None or kinds != {"f"}:
+        if function is None or kinds != {"f"}:
             raise refuse(instruction, f"math.{instruction.sub} of {kinds} is not modelled")
-        return found
+        return function
     if instruction.op == "bfn":
         return boolean(instruction)
     if instruction.op == "shr":
@@ -368,10 +368,10 @@ def _meaning(instruction: Instruction) -> Callable[..., Values]:
         return _moved(instruction)
     if instruction.op == "shl" and cast("Reg", instruction.to).kind in ("q", "uq"):
         return _long_shift_left
-    found = OPERATIONS.get(instruction.op)
-    if found is None:
+    function = OPERATIONS.get(instruction.op)
+    if function is None:
         raise refuse(instruction, f"{instruction.op} is not an instruction that is executed here")
-    return found
+    return function
 
 
 def _check(instruction: Instruction) -> None:
@@ -422,11 +422,11 @@ def _compared(instruction: Instruction, reads: list[Read]) -> Step:
         a, b = (read(state) for read in reads)
         if _both_float(a, b):
             a, b = _wide(a, b)
-        found = compare(a, b)
+        result = compare(a, b)
         # Flags of lanes that a predicate leaves off stay.
         old = state.flags[start:stop]
-        state.flags[start:stop] = found if lanes is None else np.where(lanes(state), found, old)
-        write(state, -np.asarray(found).astype(np.int64))
+        state.flags[start:stop] = result if lanes is None else np.where(lanes(state), result, old)
+        write(state, -np.asarray(result).astype(np.int64))
 
     return step
 

@@ -124,9 +124,9 @@ def _source(source: dict[str, Any]) -> Source:
         return Immediate(source["value"], source["type"] or "")
     if source["kind"] == "AD":
         surface, moved = source["surf"], source["offset"] or source["scale"] != 1
-        found = _register({"kind": "DA", **source["addr"]})
+        reg = _register({"kind": "DA", **source["addr"]})
         kind = f"{surface['type']}[{surface['offset']}]{' moved' if moved else ''}"
-        return Reg(found.file, found.number, found.element, None, kind, "", found.length)
+        return Reg(reg.file, reg.number, reg.element, None, kind, "", reg.length)
     return _register(source)
 
 

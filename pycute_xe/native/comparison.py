@@ -82,18 +82,18 @@ def thread(steps: Steps, state: State, around: Around, limit: int) -> Iterator[M
             raise MachineError(
                 "native.run", {"steps": taken}, "the thread does not end", "raise the limit"
             )
-        found = code[at](state, around)
+        step = code[at](state, around)
         at += 1
-        if found is None:
+        if step is None:
             continue
-        if isinstance(found, int):
-            if found == END:
+        if isinstance(step, int):
+            if step == END:
                 around.own.instruction(str(taken))
                 return
-            at = found
+            at = step
         else:
-            yield found
-            if around.slm is not None and isinstance(found, BarrierArrive):
+            yield step
+            if around.slm is not None and isinstance(step, BarrierArrive):
                 around.slm.arrived(state.progress)
     raise MachineError("native.run", {"at": at}, "the thread runs past its last instruction", "")
 
@@ -245,12 +245,12 @@ def run(
         outputs = outputs_of(problem, machine, trace, "fast")
     else:
         outputs = execute(compile(kernel, machine.name, registers), problem, trace, progress)
-    found: list[Any] = [outputs[o.name] for o in kernel.outputs]
-    out = found[0]
-    if len(found) > 1:
+    arrays: list[Any] = [outputs[o.name] for o in kernel.outputs]
+    out = arrays[0]
+    if len(arrays) > 1:
         names = [operand.name for operand in kernel.outputs]
         made: Any = namedtuple("Outputs", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
-        out = made(*found)
+        out = made(*arrays)
     if not report:
         return out
     seconds = perf_counter() - start
@@ -405,12 +405,12 @@ def _value(name: str, problem: Problem, placed: Mapping[str, Placed]) -> NDArray
     if name in problem.sizes:
         return np.array([problem.sizes[name]], np.int32).view(np.uint8)
     operand, _, what = name.rpartition("_")
-    found = placed[operand]
+    array = placed[operand]
     if what == "width":
-        number = found.width
+        number = array.width
     else:
-        rest = [m for m in range(len(found.shape)) if m != found.operand.contiguous]
-        number = found.pitches[int(what[5:]) if what != "pitch" else rest[0]]
+        rest = [m for m in range(len(array.shape)) if m != array.operand.contiguous]
+        number = array.pitches[int(what[5:]) if what != "pitch" else rest[0]]
     return np.array([number], np.int64).view(np.uint8)
 
 
@@ -442,14 +442,14 @@ class Comparison:
 
     def __str__(self) -> str:
         """One line for each count."""
-        told = "does what is said" if self else "spills" if self.scratch else "differs"
-        lines = [f"{self.kernel}: the binary {told}"]
+        outcome = "does what is said" if self else "spills" if self.scratch else "differs"
+        lines = [f"{self.kernel}: the binary {outcome}"]
         for title, counts in (("in the code", self.static), ("executed", self.dynamic)):
-            for name, (said, found) in counts.items():
-                mark = "=" if said == found else "≠"
-                lines.append(f"  {title:11} {name:17} {said:>13,} {mark} {found:>13,}")
-        said, mode = self.registers
-        lines.append(f"  registers   {said} of {mode}, {self.scratch} bytes of scratch")
+            for name, (claimed, actual) in counts.items():
+                mark = "=" if claimed == actual else "≠"
+                lines.append(f"  {title:11} {name:17} {claimed:>13,} {mark} {actual:>13,}")
+        claimed, mode = self.registers
+        lines.append(f"  registers   {claimed} of {mode}, {self.scratch} bytes of scratch")
         results = {None: "not computed", True: "equal, byte for byte", False: "differ"}
         lines.append(f"  results     {results[self.equal]}")
         return "\n".join(lines)
@@ -484,17 +484,17 @@ def compare(
     """
     binary = compile(kernel, "pvc", registers)
     code = {**binary.messages, "dpas": binary.dpas}
-    told = listed(kernel)
-    static = {n: (told.get(n, 0), code.get(n, 0)) for n in {**told, **code}}
+    in_listing = listed(kernel)
+    static = {n: (in_listing.get(n, 0), code.get(n, 0)) for n in {**in_listing, **code}}
     needed = (check(kernel, "pvc").registers, binary.registers)
     if binary.scratch:
         return Comparison(kernel.name, static, {}, needed, binary.scratch, None)
     given = _operands(kernel, sizes or _sizes(kernel))
     expected, report = run_kernel(kernel, **given, executor="reference", target="pvc", report=True)
-    found, done = run(kernel, **given, registers=registers, report=True)
-    said, did = _counted(report), _counted(done)
-    dynamic = {name: (said.get(name, 0), did.get(name, 0)) for name in {**said, **did}}
-    return Comparison(kernel.name, static, dynamic, needed, 0, _bytes(expected) == _bytes(found))
+    result, done = run(kernel, **given, registers=registers, report=True)
+    counted, did = _counted(report), _counted(done)
+    dynamic = {name: (counted.get(name, 0), did.get(name, 0)) for name in {**counted, **did}}
+    return Comparison(kernel.name, static, dynamic, needed, 0, _bytes(expected) == _bytes(result))
 
 
 def _sizes(kernel: Kernel) -> dict[str, int]:
@@ -515,13 +515,13 @@ def _operands(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Any]:
 def _counted(report: Report) -> dict[str, int]:
     """What is counted of a run; of shared memory bytes alone: its messages are cut otherwise."""
     kinds = ("load", "prefetch", "store")
-    found = {
+    counts = {
         **{f"{kind} messages": report.messages.get(kind, 0) for kind in kinds},
         **{f"{kind} bytes": report.bytes.get(kind, 0) for kind in kinds},
     }
     more = ("atomic", "shared load", "shared store")
-    found |= {f"{kind} bytes": report.bytes[kind] for kind in more if kind in report.bytes}
-    return found | {"dpas": report.dpas, "barriers": report.barriers}
+    counts |= {f"{kind} bytes": report.bytes[kind] for kind in more if kind in report.bytes}
+    return counts | {"dpas": report.dpas, "barriers": report.barriers}
 
 
 def _bytes(outputs: Any) -> bytes:

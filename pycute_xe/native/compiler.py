@@ -50,22 +50,22 @@ def assembled(text: str, device: str, options: str) -> bytes:
     with TemporaryDirectory() as folder:
         source = Path(folder, "kernel.cl")
         source.write_text(text, encoding="utf-8")
-        said = _run(
+        output = _run(
             [
                 *("ocloc", "compile", "-file", str(source), "-device", device),
                 *("--format", "zebin", "-options", options, "-out_dir", folder),
             ],
             folder,
         )
-        found = sorted(Path(folder).glob("*.bin"))
-        if not found:
+        binaries = sorted(Path(folder).glob("*.bin"))
+        if not binaries:
             raise ToolError(
                 "compile",
                 {"device": device},
-                f"ocloc refuses the text: {_detail(folder) or _first(said)}",
+                f"ocloc refuses the text: {_detail(folder) or _first(output)}",
                 "emit(kernel) is the text it was given",
             )
-        return found[0].read_bytes()
+        return binaries[0].read_bytes()
 
 
 def disassembled(code: bytes, platform: str, *options: str) -> str:
@@ -100,17 +100,17 @@ def _run(command: list[str], folder: str) -> str:
 
 def _detail(folder: str) -> str:
     """What the assembler of vISA says of the first wrong instruction; empty for nothing."""
-    said = Path(folder, "kernel.errors.txt")
-    if not said.is_file():
+    errors = Path(folder, "kernel.errors.txt")
+    if not errors.is_file():
         return ""
-    lines = [line.strip() for line in said.read_text(encoding="utf-8").splitlines()]
-    told = [line for line in lines if line.startswith(("in instruction", "*"))]
-    return " ".join(" ".join(told[:2]).split())
+    lines = [line.strip() for line in errors.read_text(encoding="utf-8").splitlines()]
+    detail = [line for line in lines if line.startswith(("in instruction", "*"))]
+    return " ".join(" ".join(detail[:2]).split())
 
 
-def _first(said: str) -> str:
+def _first(output: str) -> str:
     """The first line that tells what is wrong, else the last one."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     wrong = [line for line in lines if "error" in line.lower()]
     return (wrong or lines or ["no reason was given"])[0 if wrong else -1]
 
@@ -162,18 +162,18 @@ def kernel_info(text: str) -> KernelInfo:
     for line in text.splitlines():
         if line.startswith("kernels_misc_info"):
             break
-        if found := re.fullmatch(r"    (\w+):", line):
-            section = found[1]
-        elif found := re.fullmatch(r"      (- |  )(\w+): +(.*)", line):
+        if match := re.fullmatch(r"    (\w+):", line):
+            section = match[1]
+        elif match := re.fullmatch(r"      (- |  )(\w+): +(.*)", line):
             entries = lists.setdefault(section, [])
-            if found[1] == "- ":
+            if match[1] == "- ":
                 entries.append({})
             if entries:
-                entries[-1][found[2]] = found[3]
+                entries[-1][match[2]] = match[3]
             elif section == "execution_env":
-                env[found[2]] = found[3]
-        elif (found := re.fullmatch(r"      (\w+): +(.*)", line)) and section == "execution_env":
-            env[found[1]] = found[2]
+                env[match[2]] = match[3]
+        elif (match := re.fullmatch(r"      (\w+): +(.*)", line)) and section == "execution_env":
+            env[match[1]] = match[2]
     if "grf_count" not in env or "simd_size" not in env:
         raise InputError("compile", {}, "the binary does not say how many registers it uses", "")
     buffers = lists.get("per_thread_memory_buffers", [])
@@ -322,10 +322,10 @@ def compile_text(
             "compile", {"registers": registers}, "the register mode is unknown", "use 128 or 256"
         )
     device, platform = _DEVICES[target]
-    found = sections(assembled(text, device, f"-cl-std=CL2.0{_MODES[registers]}"))
-    code = found.get(f".text.{name}")
+    parts = sections(assembled(text, device, f"-cl-std=CL2.0{_MODES[registers]}"))
+    code = parts.get(f".text.{name}")
     if code is None:
-        known = ", ".join(n.removeprefix(".text.") for n in found if n.startswith(".text."))
+        known = ", ".join(n.removeprefix(".text.") for n in parts if n.startswith(".text."))
         raise ToolError(
             "compile", {"name": name}, "the text has no kernel of this name", f"use {known}"
         )
@@ -335,7 +335,7 @@ def compile_text(
         target=target,
         text=text,
         size=len(code),
-        info=kernel_info(found[".ze_info"].decode()),
+        info=kernel_info(parts[".ze_info"].decode()),
         code=code,
         assembly=assembly,
         **_counts(assembly),

@@ -59,12 +59,12 @@ def descriptor(instruction: Instruction) -> tuple[int, int]:
 
     Raises `MachineError` where they are in registers.
     """
-    found: list[int] = []
+    words: list[int] = []
     for source in instruction.sources[2:4]:
         if not isinstance(source, Immediate):
             raise refuse(instruction, "a descriptor in a register is not modelled")
-        found.append(int(source.text, 0))
-    return found[0], found[1]
+        words.append(int(source.text, 0))
+    return words[0], words[1]
 
 
 def send(instruction: Instruction) -> Sent:
@@ -101,8 +101,8 @@ def _gateway(instruction: Instruction) -> Sent:
     at, label = payload.number * GRF + 8, str(instruction)
 
     def arrive(state: State, _around: Around) -> Meeting:
-        found: list[int] = state.registers.read(at, 4, label).tolist()
-        number, role, producers, consumers = found
+        fields: list[int] = state.registers.read(at, 4, label).tolist()
+        number, role, producers, consumers = fields
         state.progress.label = label
         if not number:
             return BarrierArrive(label=label)
@@ -135,14 +135,14 @@ def _block(instruction: Instruction, desc: int) -> Sent:
     """A block-2D message: its sizes are in the payload, so each is judged when it is sent."""
     if instruction.sub != "ugm":
         raise refuse(instruction, "block-2D messages go to global memory")
-    said = _said(instruction, desc)
-    stores = said.op == "store_block2d"
-    bits, transpose, vnni = said.data.memory_bits, said.data.transpose, said.vnni
+    described = _descriptor(instruction, desc)
+    stores = described.op == "store_block2d"
+    bits, transpose, vnni = described.data.memory_bits, described.data.transpose, described.vnni
     if instruction.predicate:
         raise refuse(instruction, "a predicated block message is not modelled")
     address, to = (cast("Reg", o) for o in (instruction.sources[0], instruction.to))
     data = cast("Reg", instruction.sources[1])
-    if address.kind != "flat[0]" or said.model != "flat":
+    if address.kind != "flat[0]" or described.model != "flat":
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
     op = "store" if stores else "prefetch" if to.file == "null" else "load"
     made: dict[int, Block2D] = {}
@@ -210,22 +210,22 @@ def _message(instruction: Instruction, desc: int) -> Message:
     # bti[255] is the whole of memory with addresses of 32 bits, where a kernel finds its arguments.
     if address.kind not in ("flat[0]", "bti[255]"):
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
-    said = _said(instruction, desc)
+    described = _descriptor(instruction, desc)
     extra = get_operation(op).extra if op not in ("load", "store") else int(op == "store")
     returns = op != "store" and cast("Reg", instruction.to).file != "null"
     return Message(
         op,
         instruction.sub,
         instruction.size,
-        said.data,
-        Address("flat", said.address_bits, "V1"),
+        described.data,
+        Address("flat", described.address_bits, "V1"),
         "V4" if returns else None,
         "V2" if extra else None,
         "V3" if extra > 1 else None,
     )
 
 
-def _said(instruction: Instruction, desc: int) -> Descriptor:
+def _descriptor(instruction: Instruction, desc: int) -> Descriptor:
     """What the descriptor of a send says; that of the surface is in the instruction, too."""
     try:
         return decode_descriptor(desc, 0, "pvc", instruction.sub)

@@ -118,8 +118,8 @@ def reader(instruction: Instruction, operand: Reg | Immediate) -> Read:
     if isinstance(operand, Immediate):
         packed = operand.kind in ("v", "uv")
         value = _nibbles(operand) if packed else _number(instruction, operand)
-        held = np.resize(value, instruction.size)
-        return lambda _state: held
+        lanes = np.resize(value, instruction.size)
+        return lambda _state: lanes
     dtype = DTYPES.get(operand.kind)
     if dtype is None:
         raise refuse(instruction, f"the type {operand.kind} is not modelled")
@@ -153,19 +153,19 @@ def _part(places: NDArray[np.int64], dtype: np.dtype[Any]) -> slice | NDArray[np
 def _widened(dtype: np.dtype[Any]) -> Callable[[Values], Values]:
     if dtype.kind in "iu":
         # Bits of a uq above 2^63 come out negative; what matters of them is their lowest 64 bits.
-        return lambda found: found.astype(np.int64)
+        return lambda values: values.astype(np.int64)
     if dtype.kind == "f" and dtype.itemsize >= 4:
-        return lambda found: found
-    return lambda found: found.astype(np.float32)
+        return lambda values: values
+    return lambda values: values.astype(np.float32)
 
 
 def _modifier(instruction: Instruction, operand: Reg) -> Callable[[Values], Values]:
     logical = instruction.op in ("and", "or", "xor", "not", "bfn")
     changes: dict[str, Callable[[Values], Values]] = {
-        "": lambda found: found,
-        "n": (lambda found: ~found) if logical else (lambda found: -found),
+        "": lambda values: values,
+        "n": (lambda values: ~values) if logical else (lambda values: -values),
         "a": np.abs,
-        "na": lambda found: -np.abs(found),
+        "na": lambda values: -np.abs(values),
     }
     change = changes.get(operand.modifier)
     if change is None:
@@ -175,8 +175,8 @@ def _modifier(instruction: Instruction, operand: Reg) -> Callable[[Values], Valu
 
 def _nibbles(operand: Immediate) -> NDArray[np.int64]:
     """Return the eight numbers of four bits, the lowest first, that lanes take in turn."""
-    found = int(operand.text, 0) >> 4 * np.arange(8) & 15
-    return found - 16 * (found >> 3) if operand.kind == "v" else found
+    nibbles = int(operand.text, 0) >> 4 * np.arange(8) & 15
+    return nibbles - 16 * (nibbles >> 3) if operand.kind == "v" else nibbles
 
 
 def _number(instruction: Instruction, operand: Immediate) -> Any:
@@ -184,8 +184,8 @@ def _number(instruction: Instruction, operand: Immediate) -> Any:
     kind, text = operand.kind, operand.text
     bits = {"f": np.uint32, "df": np.uint64, "hf": np.uint16}.get(kind)
     if bits is not None and text.startswith("0x"):
-        found = np.array([int(text, 16)], bits).view(DTYPES[kind])[0]
-        return np.float64(found) if kind == "df" else np.float32(found)
+        number = np.array([int(text, 16)], bits).view(DTYPES[kind])[0]
+        return np.float64(number) if kind == "df" else np.float32(number)
     dtype = DTYPES.get(kind)
     if dtype is None or dtype.kind not in "iu":
         raise refuse(instruction, f"an immediate {text} of type {kind} is not modelled")
@@ -223,11 +223,11 @@ def _written(instruction: Instruction, to: Reg, dtype: np.dtype[Any]) -> Write:
         if key in state.known:
             state.seen[kind][part] = data
             return
-        found = np.ascontiguousarray(data).view(np.uint8)
+        raw = np.ascontiguousarray(data).view(np.uint8)
         if key[1]:
-            state.registers.write(key[0], found, named)
+            state.registers.write(key[0], raw, named)
         else:
-            state.registers.scatter(0, flat, found, named)
+            state.registers.scatter(0, flat, raw, named)
         state.known.add(key)
 
     def write_some(state: State, values: Values) -> None:

@@ -101,12 +101,12 @@ class _Parameters:
 
     def multipliers(self, quotient: Expr, terms: list[Expr]) -> list[Expr]:
         """Return what is never negative and multiplies the remainder of a quotient somewhere."""
-        found: list[Expr] = [term for term in terms if isinstance(term, sp.Symbol)]
+        candidates: list[Expr] = [term for term in terms if isinstance(term, sp.Symbol)]
         for term in terms:
             if term != quotient and any(base == quotient for base, _ in factors(term)):
                 whole, rest = divided(sp.expand(term / quotient), quotient.args[1])
-                found += [whole] if rest == 0 and whole not in (1, *found) else []
-        return [factor for factor in found if _is_natural(factor, self.known)]
+                candidates += [whole] if rest == 0 and whole not in (1, *candidates) else []
+        return [factor for factor in candidates if _is_natural(factor, self.known)]
 
     def grown(self, term: Expr, base: Expr) -> list[str]:
         """Return what one factor at its least says of a product of values that are not negative."""
@@ -244,8 +244,8 @@ def _pieces(space: str, text: str, context: str) -> Any:
 
     function = isl.PwAff(f"{space} -> {{ [{text}] }}")
     function = function.gist_params(isl.Set(f"{space} -> {{ : {context} }}")).coalesce()
-    found = function.get_pieces()
-    return found[0][1] if len(found) == 1 else None
+    pieces = function.get_pieces()
+    return pieces[0][1] if len(pieces) == 1 else None
 
 
 def _read(aff: isl.Aff, terms: list[Expr]) -> Expr:

@@ -124,8 +124,8 @@ class Tensor:
 
     def _beyond(self, coord: Coord, place: Any) -> CoordError:
         """Return the refusal of an offset at which the data have no element."""
-        held = f", which has {len(self.data)} elements" if hasattr(self.data, "__len__") else ""
-        wrong = f"offset {shortly(place)} is past the end of the data{held}"
+        extent = f", which has {len(self.data)} elements" if hasattr(self.data, "__len__") else ""
+        wrong = f"offset {shortly(place)} is past the end of the data{extent}"
         fix = f"use a coordinate of shape {self.shape}, and data of cosize(layout) elements"
         if type(place) is not int:
             wrong = f"offset {quoted(place)} is {type(place).__name__}, not an integer"
@@ -334,11 +334,11 @@ def _type_of(data: Any) -> Numeric:
     """Return the type of an array's elements."""
     if hasattr(data, "dtype"):
         return as_numeric(data.dtype)
-    held = "no data" if data is None else f"data of {type(data).__name__}"
+    kept = "no data" if data is None else f"data of {type(data).__name__}"
     raise DTypeError(
         "recast",
-        {"data": held},
-        f"a tensor with {held} has no element type",
+        {"data": kept},
+        f"a tensor with {kept} has no element type",
         'say which: recast(tensor, "u32", "bf16")',
     )
 

@@ -20,7 +20,7 @@ from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, InputError, KernelError
-from pycute_xe.executing.copies import held_places, is_prefetch
+from pycute_xe.executing.copies import is_prefetch, moved_places
 from pycute_xe.kernel import Counterexample, Index
 from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, everywhere, ownership, returned
 from pycute_xe.kernel.spec.equations import read_index
@@ -57,8 +57,8 @@ def verify_copy(
     if row is None and isinstance(copy, LegacyCopyAtom) and copy.name.mode != "N":
         proofs.append(_timed(lambda: _letter(copy)))
     # What a value is said to be tells more than that its work-item does not own it.
-    told = sorted(proofs, key=lambda p: p.property not in ("owners", "values"))
-    shown = next((p.counterexample for p in told if p.counterexample), None)
+    ordered = sorted(proofs, key=lambda p: p.property not in ("owners", "values"))
+    shown = next((p.counterexample for p in ordered if p.counterexample), None)
     name = f"{copy}" if row is None else f"{copy}, row {row}, column {column}"
     return Verdict(
         name,
@@ -108,12 +108,12 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
         places, mine = own, None
     else:
         mine = (_index("row", row), _index("column", column))
-        said = np.stack([everywhere(index, *own.shape[:2]) for index in mine], axis=-1)
-        if (abs(said) >= _FAR).any():
-            wrong = f"it gives {max(said.reshape(-1).tolist(), key=abs)}"
+        given = np.stack([everywhere(index, *own.shape[:2]) for index in mine], axis=-1)
+        if (abs(given) >= _FAR).any():
+            wrong = f"it gives {max(given.reshape(-1).tolist(), key=abs)}"
             fix = "claim elements of the block"
             raise InputError("verify", {"row": row, "column": column}, wrong, fix)
-        places = said.astype(np.int64)
+        places = given.astype(np.int64)
     bits = atom.value_type.bits
     own = 0 if is_prefetch(atom) else max(atom.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
@@ -139,8 +139,8 @@ def _own(copy: Copies) -> tuple[tuple[int, int], Places]:
         return (rows, columns), np.stack((offsets % rows, offsets // rows), axis=-1)
     if isinstance(copy, LinearCopyAtom) and not copy.op.is_block:
         # Each of 16 work-items addresses its own values: the row is the work-item.
-        held = [[(t, v) for v in range(copy.values)] for t in range(SUBGROUP)]
-        return (SUBGROUP, copy.values), np.array(held, np.int64)
+        pairs = [[(t, v) for v in range(copy.values)] for t in range(SUBGROUP)]
+        return (SUBGROUP, copy.values), np.array(pairs, np.int64)
     return copy.shape, np.array(copy.ownership(), np.int64)
 
 
@@ -159,8 +159,8 @@ def _index(name: str, given: object) -> Index:
         if isinstance(given, str):
             return read_index(given, (T, V), "verify")
         if isinstance(given, Index) or is_index(given) or hasattr(given, "free_symbols"):
-            found = _of_sympy(given) if hasattr(given, "free_symbols") else given
-            index = found if isinstance(found, Index) else Index(None, int(cast("int", found)))
+            value = _of_sympy(given) if hasattr(given, "free_symbols") else given
+            index = value if isinstance(value, Index) else Index(None, int(cast("int", value)))
             if index.names <= {T, V}:
                 return index
             wrong = f"{sorted(index.names - {T, V})[0]} is neither {T} nor {V}"
@@ -219,8 +219,8 @@ def _owners(claimed: _Claimed) -> Proof:
         return Proof("owners", "proved", statement, (), 0.0)
     at = tuple(wrong[0].tolist())
     holders = np.argwhere((places == at).all(axis=2)).tolist()
-    told = ", ".join(_value(t, v) for t, v in holders[:3]) or "none"
-    message = f"the element {at} has {len(holders)} owners, and must have {many}: {told}"
+    owners = ", ".join(_value(t, v) for t, v in holders[:3]) or "none"
+    message = f"the element {at} has {len(holders)} owners, and must have {many}: {owners}"
     t, v = holders[0] if holders else (0, 0)
     return _failed("owners", statement, _example("owners", message, t, v, at))
 
@@ -235,10 +235,10 @@ def _work_items(claimed: _Claimed, machine: Places) -> Proof:
     mine, there = (np.sort(x[..., 0] * _FAR + x[..., 1]) for x in (claimed.memory, machine))
     if np.array_equal(mine, there):
         return Proof("work-items", "proved", statement, (), 0.0)
-    for t, (said, held) in enumerate(zip(claimed.memory, machine, strict=True)):
-        mine = set(_listed(said))
+    for t, (owned, slots) in enumerate(zip(claimed.memory, machine, strict=True)):
+        mine = set(_listed(owned))
         own = set(mine)
-        for v, place in enumerate(_listed(held)):
+        for v, place in enumerate(_listed(slots)):
             if min(place) >= 0 and place not in mine:
                 there = place[::-1] if turned else place
                 message = f"{_value(t, v)} is {there}, which the work-item is not said to own"
@@ -263,17 +263,17 @@ def _values(claimed: _Claimed, machine: Places | None, why: str, budget: float) 
     if machine is not None and (wrong := _first_wrong(claimed, machine)):
         return _failed("values", f"{moved}, each element of a block moved", wrong)
     alone = _stored_alone(claimed)
-    found = None if machine is None or alone else _by_program(claimed, budget)
-    if found is None:  # no kernel moves it: what was moved is all that there is
+    verdict = None if machine is None or alone else _by_program(claimed, budget)
+    if verdict is None:  # no kernel moves it: what was moved is all that there is
         answer: Answer = "undecided" if machine is None else "proved"
         words = f"{moved}, each element of a block moved"
         return Proof("values", answer, words, alone, 0.0, reason=why)
-    reason = found.reason
-    if found.answer in ("disproved", "needs") and machine is not None:
+    reason = verdict.reason
+    if verdict.answer in ("disproved", "needs") and machine is not None:
         reason = f"a proof says that it is not, the machine that it is: {REPORT}"
-    answer = "proved" if found.answer == "proved" else "undecided"
+    answer = "proved" if verdict.answer == "proved" else "undecided"
     words = f"{moved}, in every block of every matrix"
-    return Proof("values", answer, words, found.assumptions, 0.0, reason=reason)
+    return Proof("values", answer, words, verdict.assumptions, 0.0, reason=reason)
 
 
 def _stored_alone(claimed: _Claimed) -> tuple[str, ...]:
@@ -304,34 +304,34 @@ def _by_program(claimed: _Claimed, budget: float) -> Proof | None:
 
 def _first_wrong(claimed: _Claimed, machine: Places) -> Counterexample | None:
     """Return the first value of the first work-item that is not what is said."""
-    said = claimed.memory
-    values = max(said.shape[1], machine.shape[1])
-    full = [np.full((len(x), values, 2), -1, np.int64) for x in (said, machine)]
-    for out, given in zip(full, (said, machine), strict=True):
+    memory = claimed.memory
+    values = max(memory.shape[1], machine.shape[1])
+    full = [np.full((len(x), values, 2), -1, np.int64) for x in (memory, machine)]
+    for out, given in zip(full, (memory, machine), strict=True):
         out[:, : given.shape[1]] = given
     differ = np.argwhere((full[0] != full[1]).any(axis=2))
     if not differ.size:
         return None
     t, v = differ[0].tolist()
     turned = claimed.memory is not claimed.places
-    wanted, found = ([*x[t, v].tolist()][:: -1 if turned else 1] for x in full)
+    wanted, actual_place = ([*x[t, v].tolist()][:: -1 if turned else 1] for x in full)
     element = tuple(wanted) if min(wanted) >= 0 else None
-    there = tuple(found) if min(found) >= 0 else None
-    said_ = f"is said to be {tuple(wanted)}" if v < said.shape[1] else "is not said to be owned"
+    there = tuple(actual_place) if min(actual_place) >= 0 else None
+    claim = f"is said to be {tuple(wanted)}" if v < memory.shape[1] else "is not said to be owned"
     actual = f"is {there}" if there is not None else "is padding"
-    message = f"{_value(t, v)} {said_}, and {actual}"
+    message = f"{_value(t, v)} {claim}, and {actual}"
     return replace(_example("values", message, t, v, element), found=there)
 
 
 def _seen(claimed: _Claimed) -> tuple[Places | None, Tried]:
     """Return what each value is, as the machine moves it; the reason where it does not."""
     try:
-        held = held_places(claimed.copy, get_target(ANY_TARGET), claimed.unit_bits)
+        moved = moved_places(claimed.copy, get_target(ANY_TARGET), claimed.unit_bits)
     except CuteError as error:
         return None, Tried((), error.condition)
     rows, columns = claimed.shape
     run = Run((("rows", rows), ("columns", columns)), "numbered elements", 1, 1)
-    return held.reshape(-1, *held.shape[-2:]), Tried((run,))
+    return moved.reshape(-1, *moved.shape[-2:]), Tried((run,))
 
 
 # ------------------------------------------------------------ names

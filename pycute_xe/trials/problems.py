@@ -210,9 +210,9 @@ def _grain(value: Expression, given: Mapping[str, Grain], sizes: Sizes, bits: in
     known = [one for one in inner if one is not None]
     if len(known) < len(inner):
         return None
-    found = _made(value, known, given, sizes)
+    grain = _made(value, known, given, sizes)
     limit = min(bits, 24) if isinstance(value, Total) else 24
-    return found if found is not None and found.fits(limit) else None
+    return grain if grain is not None and grain.fits(limit) else None
 
 
 def _chosen(value: Apply, grains: list[Grain | None]) -> list[Grain | None]:
@@ -302,8 +302,8 @@ def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[s
 
 
 def _edge(kind: Numeric, draw: Any, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    found = edges(kind)
-    return found[draw(places, 0, found.size - 1)]
+    numbers = edges(kind)
+    return numbers[draw(places, 0, numbers.size - 1)]
 
 
 def _grained(
@@ -381,15 +381,15 @@ def _unit(kernel: Kernel, size: str) -> int:
     """Return how many elements of a mode make a tile: the largest of small divisors; 1 for none."""
     counts = [count for _, count in kernel.grid]
     counts += [i for s in kernel.statements() for i in s.touched.indices]
-    found = [divisor for index in counts for divisor in _divisors(index, size)]
-    found += [
+    divisors = [divisor for index in counts for divisor in _divisors(index, size)]
+    divisors += [
         tile
         for s in kernel.statements()
         if isinstance(s, (Load, Store, AtomicStore))
         for mode, tile in zip(s.modes, s.copy.tiler_mn, strict=True)
         if mode is not None and kernel.operand(s.operand).modes[mode] == Index(size)
     ]
-    return max((divisor for divisor in found if divisor <= 1024), default=1)
+    return max((divisor for divisor in divisors if divisor <= 1024), default=1)
 
 
 def _loops(
@@ -488,11 +488,11 @@ def _turned(kernel: Kernel, sizes: Sizes) -> dict[If, tuple[bool, bool]]:
         return {}
     try:
         space = replace(grid_space(kernel, sizes, asked.look_up), most=MOST_POINTS)
-        found = list(conditions(kernel.body, space))
+        turned = list(conditions(kernel.body, space))
     except CuteError:
         return {}
     out: dict[If, tuple[bool, bool]] = {}
-    for one, inside, outside in found:
+    for one, inside, outside in turned:
         met, unmet = out.get(one, (False, False))
         out[one] = (met or inside.size > 0, unmet or outside.size > 0)
     return out
@@ -509,9 +509,9 @@ def _turning(kernel: Kernel, telling: Sizes, fixed: Mapping[str, int]) -> Iterat
         sizes = dict(telling)
         while names and max(sizes[name] for name in names) * 2 <= FAR:
             sizes |= {name: 2 * sizes[name] for name in names}
-            found = _turned(kernel, sizes)
-            if one in found and found[one][way]:
-                wanted -= {(x, w) for x, ways in found.items() for w in (0, 1) if ways[w]}
+            turned = _turned(kernel, sizes)
+            if one in turned and turned[one][way]:
+                wanted -= {(x, w) for x, ways in turned.items() for w in (0, 1) if ways[w]}
                 yield sizes
                 break
 

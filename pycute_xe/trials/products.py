@@ -84,8 +84,8 @@ def _product_of(feed: Feed) -> Kernel:
         wrong = "no GEMM here loads C by a copy of its own"
         raise KernelError("verify", {"operand": "C"}, wrong, "ask about D, which lies as C does")
     rows, columns = feed.copy.shape
-    wanted, held = feed.mma.operand_type(feed.operand).bits, feed.copy.value_type.bits
-    columns = columns * held // wanted
+    wanted, bits = feed.mma.operand_type(feed.operand).bits, feed.copy.value_type.bits
+    columns = columns * bits // wanted
     if isinstance(feed.copy, CopyAtom) and feed.order == "col":
         rows, columns = columns, rows
     m, n, k = op.M, op.exec_size, op.K
@@ -138,8 +138,8 @@ def _owners(mma: TiledMma, operand: str) -> Proof:
     elif (counts != many).any():
         at = tuple(np.argwhere(counts != many)[0].tolist())
         message = f"{operand}{list(at)} has {counts[at]} owners, and must have {many}"
-        held = np.argwhere((places == at).all(axis=2))
-        t, v = held[0].tolist() if held.size else (0, 0)
+        holders = np.argwhere((places == at).all(axis=2))
+        t, v = holders[0].tolist() if holders.size else (0, 0)
         example = _example(f"{operand} owners", message, operand, t, v, at)
     answer = "proved" if example is None else "disproved"
     return Proof(f"{operand} owners", answer, words, (), perf_counter() - start, example)
@@ -150,13 +150,13 @@ def _product(mma: TiledMma, budget: float) -> tuple[Proof, Tried]:
     words = "D is the sum of products that the layouts of A, B and C pair, permutations undone"
     pairs: list[Factors] = []
     for subgroup in range(mma.num_subgroups):
-        found = factors_of(mma, subgroup)
-        if isinstance(found, Missing):
-            example = _missing(found)
+        factors = factors_of(mma, subgroup)
+        if isinstance(factors, Missing):
+            example = _missing(factors)
             return Proof("product", "disproved", words, (), 0.0, example), Tried(
                 (), example.message
             )
-        pairs.append(found)
+        pairs.append(factors)
     wrong, tried = _seen_wrong(mma, pairs)
     if wrong is not None:
         return Proof("product", "disproved", words, (), 0.0, wrong), Tried((), wrong.message)
@@ -187,8 +187,10 @@ def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> tuple[Counterexample | N
     }
     types = {operand.name: operand.value_type for operand in kernel.inputs}
     out = run(kernel, *given.values(), executor="reference", dtype=types).astype(np.float64)
-    held = {name: x.reshape(mma.num_subgroups, -1) for name, x in given.items()}
-    sums = [(held["A"][s][p.a] * held["B"][s][p.b]).sum(axis=1) for s, p in enumerate(pairs)]
+    registers = {name: x.reshape(mma.num_subgroups, -1) for name, x in given.items()}
+    sums = [
+        (registers["A"][s][p.a] * registers["B"][s][p.b]).sum(axis=1) for s, p in enumerate(pairs)
+    ]
     differ = np.argwhere(out.reshape(mma.num_subgroups, -1) != np.stack(sums))
     ran = Tried((Run(tuple(zip("MNK", mma.tile_mnk, strict=True)), "small integers", 1, 1),))
     if not differ.size:
@@ -197,14 +199,14 @@ def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> tuple[Counterexample | N
     return _shown(mma, subgroup * SUBGROUP + slot % SUBGROUP, slot // SUBGROUP), ran
 
 
-def _missing(found: Missing) -> Counterexample:
-    rows = {"A": "m, k", "B": "n, k"}[found.operand]
+def _missing(fault: Missing) -> Counterexample:
+    rows = {"A": "m, k", "B": "n, k"}[fault.operand]
     message = (
-        f"C{list(found.wanted)} of subgroup {found.subgroup} needs {found.operand} at ({rows}) = "
-        f"{found.element}, which the subgroup does not hold"
+        f"C{list(fault.wanted)} of subgroup {fault.subgroup} needs {fault.operand} at ({rows}) = "
+        f"{fault.element}, which the subgroup does not hold"
     )
-    place = Counterexample("product", message, {}, found.operand, element=found.element)
-    return replace(place, subgroup=found.subgroup)
+    place = Counterexample("product", message, {}, fault.operand, element=fault.element)
+    return replace(place, subgroup=fault.subgroup)
 
 
 def _shown(mma: TiledMma, t: int, v: int) -> Counterexample:

@@ -205,7 +205,7 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     known = {n: s for n, s in one.sizes.items() if n in kernel.sizes}
     place = one.operand, one.element, one.index
     fields = telling_fields(kernel, known, *place, variant, one.filled)
-    shapes = {name: found.shape for name, found in fields.items()}
+    shapes = {name: array.shape for name, array in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     name = one.output or kernel.outputs[0].name
     at = one.index or (0,) * len(kernel.operand(name).modes)
@@ -273,16 +273,16 @@ def _concerned(
         mine = {name: counterexample.where[name] for name in names}
         groups[tuple(mine.values())] = mine
     if counterexample.index:
-        found = writers(kernel, problem.sizes, look_up, output, counterexample.index, MOST_GROUPS)
-        groups |= {tuple(group.values()): group for group in found}
+        groups_ = writers(kernel, problem.sizes, look_up, output, counterexample.index, MOST_GROUPS)
+        groups |= {tuple(group.values()): group for group in groups_}
     each, subgroups = work_of_subgroup(kernel, problem.sizes), range(kernel.subgroups)
     if not kernel.shared and len(groups) * each * len(subgroups) > MOST_WORK:
-        found = (
+        groups_ = (
             writing_subgroups(kernel, problem.sizes, look_up, output, counterexample.index)
             if counterexample.index
             else ()
         )
-        subgroups = found or (counterexample.subgroup,)
+        subgroups = groups_ or (counterexample.subgroup,)
     if len(groups) * each * len(subgroups) > MOST_WORK:
         raise _too_long(kernel, problem.sizes, len(groups) * each * len(subgroups))
     return Part(tuple(groups[key] for key in sorted(groups)), tuple(subgroups))

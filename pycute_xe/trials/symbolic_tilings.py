@@ -76,7 +76,7 @@ def _at(proof: Proof, numbers: dict[str, int]) -> Proof:
 
 def _samples(tiling: Tiling, names: tuple[str, ...]) -> Iterator[tuple[dict[str, int], Tiling]]:
     """Yield two tilings of the least numbers that the assumptions on symbols allow."""
-    found = 0
+    count = 0
     for number in range(1, TRIED + 1):
         numbers = dict.fromkeys(names, number)
         try:
@@ -85,8 +85,8 @@ def _samples(tiling: Tiling, names: tuple[str, ...]) -> Iterator[tuple[dict[str,
         except CuteError:  # an assumption excludes the number
             continue
         yield numbers, made
-        found += 1
-        if found == 2:
+        count += 1
+        if count == 2:
             return
 
 
@@ -104,11 +104,11 @@ def _proofs(tiling: Tiling, numeric: Numeric) -> Iterator[Proof]:
 
 _NUMBERS = "the algebra does not say it; put numbers in by substitute(layout, M=…), and ask again"
 
-Said = tuple[str, str]
+Outcome = tuple[str, str]
 """What is proved, and why it is not."""
 
 
-def _decided(name: str, ask: Callable[[], Said]) -> Proof:
+def _decided(name: str, ask: Callable[[], Outcome]) -> Proof:
     """Return what the algebra says; undecided where it cannot tell."""
     try:
         statement, reason = ask()
@@ -121,7 +121,7 @@ def _proof(name: str, answer: Answer, statement: str, reason: str) -> Proof:
     return Proof(name, answer, statement, (), 0.0, reason=reason)
 
 
-def _owners(tv: Layout, tile: tuple[Any, ...]) -> Said:
+def _owners(tv: Layout, tile: tuple[Any, ...]) -> Outcome:
     """Each element has as many owners: the modes that move follow each other through the tile."""
     moving = [(extent, stride) for extent, stride in flat_modes(coalesce(tv)) if stride != 0]
     many = prod(extent for extent, stride in flat_modes(coalesce(tv)) if stride == 0)
@@ -140,7 +140,7 @@ def _owners(tv: Layout, tile: tuple[Any, ...]) -> Said:
     return statement, "" if reach == whole else f"{reach} elements are owned of {whole}"
 
 
-def _values(copy: TiledCopy, numeric: Numeric) -> Said:
+def _values(copy: TiledCopy, numeric: Numeric) -> Outcome:
     """Lanes and values of one message are those of its atom, which is proved alone."""
     statement = "value v of work-item t is the v-th that it owns, message by message"
     atom = copy.atom

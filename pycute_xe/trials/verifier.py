@@ -99,7 +99,7 @@ def trial(
             reasons.append(error.condition)
             continue
         except MemoryError:
-            reasons.append(f"the claim takes more memory than there is at {_told(sizes)}")
+            reasons.append(f"the claim takes more memory than there is at {_at(sizes)}")
             continue
         if words is not None:
             return Tried(tuple(runs)), words
@@ -133,7 +133,7 @@ def _too_large(kernel: Kernel, sizes: Sizes) -> str:
     extents = {str(mode): mode for operand in kernel.operands for mode in operand.modes}
     for name, index in (*extents.items(), *kernel.grid):
         if index.names <= sizes.keys() and not index.looked_up and index.at(sizes) >= LONGEST:
-            return f"{name} is {index.at(sizes):,} at {_told(sizes)}, and extents end at 2**24"
+            return f"{name} is {index.at(sizes):,} at {_at(sizes)}, and extents end at 2**24"
     return ""
 
 
@@ -226,11 +226,11 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
         try:
             machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
         except (MachineError, KernelError, InputError) as fault:
-            return Contradiction("", f"at {_told(sizes)}, with {asked.words}: {fault.condition}")
+            return Contradiction("", f"at {_at(sizes)}, with {asked.words}: {fault.condition}")
         for operand in kernel.outputs:
             words = _differs(asked, machine, operand.name, part, at)
             if words:
-                place = f"at {_told(sizes)}, with {asked.words}"
+                place = f"at {_at(sizes)}, with {asked.words}"
                 return Contradiction(operand.name, f"{place}: {words}")
     return None
 
@@ -306,7 +306,7 @@ def _unequal(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> 
     return finite & ~near
 
 
-def _told(sizes: Sizes) -> str:
+def _at(sizes: Sizes) -> str:
     return " ".join(f"{name}={size}" for name, size in sizes.items())
 
 
@@ -320,37 +320,37 @@ def verify_kernel(
 ) -> Verdict:
     """Prove that a kernel computes what it claims, and try the proof; see `verify`."""
     start = perf_counter()
-    found = prove(kernel, params, budget=budget)
-    with allowed(budget * WORK_A_SECOND, budget - found.seconds):
-        tried = _tried(kernel, dict(params or {}), found)
+    verdict = prove(kernel, params, budget=budget)
+    with allowed(budget * WORK_A_SECOND, budget - verdict.seconds):
+        tried = _tried(kernel, dict(params or {}), verdict)
     return replace(tried, seconds=perf_counter() - start)
 
 
-def _tried(kernel: Kernel, fixed: dict[str, int], found: Verdict) -> Verdict:
+def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
     """Return a verdict whose answers were tried."""
-    if found.answer == "proved":
-        return _proof_tried(kernel, fixed, found, int(min(LIMIT, work_left())))
-    proofs = tuple(_replayed(kernel, proof) for proof in found.proofs)
+    if verdict.answer == "proved":
+        return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
+    proofs = tuple(_replayed(kernel, proof) for proof in verdict.proofs)
     kept = {proof.counterexample for proof in proofs} - {None}
-    least = found.counterexample if found.counterexample in kept else None
+    least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
-    return replace(found, proofs=proofs, counterexample=least or next(iter(left), None))
+    return replace(verdict, proofs=proofs, counterexample=least or next(iter(left), None))
 
 
-def _proof_tried(kernel: Kernel, fixed: dict[str, int], found: Verdict, limit: int) -> Verdict:
+def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
     """Return a verdict whose proof was run; undecided where the machine says otherwise."""
     tried, wrong = trial(kernel, fixed, limit)
     if wrong is None:
-        return replace(found, tried=tried)
+        return replace(verdict, tried=tried)
     reason = f"the proof says it is right, the machine contradicts it {wrong.words}: {REPORT}"
     undone = f"{wrong.output} values"
     proofs = tuple(
         replace(proof, answer="undecided", reason=reason)
         if not wrong.output or proof.property == undone
         else proof
-        for proof in found.proofs
+        for proof in verdict.proofs
     )
-    return replace(found, proofs=proofs, tried=Tried(tried.runs, reason))
+    return replace(verdict, proofs=proofs, tried=Tried(tried.runs, reason))
 
 
 def _replayed(kernel: Kernel, proof: Proof) -> Proof:

@@ -158,7 +158,7 @@ def _doing(table: Ints, used: Ints, operand: str) -> tuple[int, Ints]:
 
 
 def _renamed(text: str, names: frozenset[str], suffix: str) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda found: found[0] + suffix * (found[0] in names), text)
+    return re.sub(r"[A-Za-z_]\w*", lambda match: match[0] + suffix * (match[0] in names), text)
 
 
 def _earlier(space: Space, store: Touch, load: Touch) -> str:
@@ -242,7 +242,7 @@ def _occurrences(space: Space, stores: list[Touch], write: Write) -> list[Touch]
         store
         for store in stores
         if store.statement is write.statement
-        and np.array_equal(np.flatnonzero(doing(store.around, subgroups)), write.who)
+        and np.array_equal(np.flatnonzero(doing(store.around, subgroups)), write.subgroups)
     ]
 
 
@@ -430,6 +430,6 @@ def _counted(space: Space, counter: _Met) -> Region:
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
     modes = tuple(f"u_{mode}" for mode in range(len(extents)))
     plain = (*naming.sizes, *variables, *modes)
-    found = Region.where(plain, " and ".join(f"({text})" for text in texts))
+    met = Region.where(plain, " and ".join(f"({text})" for text in texts))
     renamed = (*naming.sizes, *(f"{n}{OTHER}" for n in variables), *modes)
-    return found.to(renamed, " and ".join(f"{n}{OTHER} = {n}" for n in variables))
+    return met.to(renamed, " and ".join(f"{n}{OTHER} = {n}" for n in variables))

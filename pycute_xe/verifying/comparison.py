@@ -44,7 +44,7 @@ from pycute_xe.verifying.matching import (
     parted,
     picked,
     repeats,
-    told,
+    term_words,
     witnesses,
 )
 from pycute_xe.verifying.refusing import undecided
@@ -81,7 +81,7 @@ def split(
     claimed = substituted(whole, {b.name: f"w_{b.name}" for b in whole.over})
     mine = [_in_order(part, claimed) for part in parts]
     pairs = [_pairs(part, claimed) for part in mine]
-    keys = tuple(b for b in pairs[0] if all(b in found for found in pairs))
+    keys = tuple(b for b in pairs[0] if all(b in pair for pair in pairs))
     if not keys:
         raise _untold()
     names = tuple(f"u_{i}" for i in range(len(keys)))
@@ -91,8 +91,8 @@ def split(
         raise _untold()
     whole_of_mine: Region | None = None
     twice: Region | None = None
-    for part, found in zip(mine, pairs, strict=True):
-        here = domain(points, part, links(names, [found[key] for key in keys]), names)
+    for part, pair in zip(mine, pairs, strict=True):
+        here = domain(points, part, links(names, [pair[key] for key in keys]), names)
         both = (*points.names, *(b.name for b in (*part.over, *claimed.over)))
         joint = (here.to((*both, *names)) & yours.to((*both, *names))).to(both)
         difference = _elsewhere(joint, part, claimed, points) or atoms(
@@ -124,9 +124,9 @@ def _in_order(part: Term, claimed: Term) -> Term:
 
 def _pairs(part: Term, claimed: Term) -> dict[str, str]:
     """Return places of the claim that depend on its sums, and those of a part in their stead."""
-    found = [*zip(coordinates(claimed), coordinates(part), strict=True)]
-    found += [(b, a) for a, b in witnesses(part.atoms, claimed.atoms, ())]
-    return {b: a for b, a in reversed(found) if mentions(b, claimed.over)}
+    mapped = [*zip(coordinates(claimed), coordinates(part), strict=True)]
+    mapped += [(b, a) for a, b in witnesses(part.atoms, claimed.atoms, ())]
+    return {b: a for b, a in reversed(mapped) if mentions(b, claimed.over)}
 
 
 def _elsewhere(joint: Region, part: Term, claimed: Term, points: Region) -> Difference | None:
@@ -136,7 +136,9 @@ def _elsewhere(joint: Region, part: Term, claimed: Term, points: Region) -> Diff
     wrong = joint.within(" or ".join(differ)) if differ else None
     if wrong is None or wrong.is_empty:
         return None
-    return Difference(wrong.to(points.names), "elements", f"{told(part)} is taken elsewhere", part)
+    return Difference(
+        wrong.to(points.names), "elements", f"{term_words(part)} is taken elsewhere", part
+    )
 
 
 # ------------------------------------------------------------ floors
@@ -255,13 +257,13 @@ class _Comparison(Ranges):
             return self.formulas(points, actual, wanted, as_set=False)
         condition, *rest = conditions
         there = points.within(condition)
-        found: list[Difference] = []
+        differences: list[Difference] = []
         for where, holds in ((there, True), (points - there, False)):
             ours, theirs = (assuming(f, condition, holds) for f in (actual, wanted))
             difference = self.cases(where, ours, theirs, tuple(rest))
             if difference is not None:
-                found.append(difference)
-        return joined(found)
+                differences.append(difference)
+        return joined(differences)
 
     def formulas(
         self, points: Region, actual: Formula, wanted: Formula, as_set: bool
@@ -269,7 +271,7 @@ class _Comparison(Ranges):
         if points.is_empty:
             return None
         ours, theirs = grouped(actual), grouped(wanted)
-        found: list[Difference] = []
+        differences: list[Difference] = []
         for key in {**ours, **theirs}:
             mine, yours = ours.get(key, []), theirs.get(key, [])
             if mine and yours:
@@ -277,8 +279,8 @@ class _Comparison(Ranges):
             else:
                 difference = self.one_sided(points, mine or yours, not mine, as_set)
             if difference is not None:
-                found.append(difference)
-        return joined(found)
+                differences.append(difference)
+        return joined(differences)
 
     def one_sided(
         self, points: Region, terms: list[Term], missing: bool, as_set: bool
@@ -288,7 +290,7 @@ class _Comparison(Ranges):
             where = self.range(points, term) if as_set else self.domain(points, term, ())
             where = where.to(points.names)
             if not where.is_empty:
-                words = f"{told(term)} is {'missing' if missing else 'not asked for'}"
+                words = f"{term_words(term)} is {'missing' if missing else 'not asked for'}"
                 return Difference(where, "missing" if missing else "foreign", words, term)
         return None
 
@@ -301,8 +303,8 @@ class _Comparison(Ranges):
             for number, order in enumerate(permutations(theirs)):
                 if number >= MOST_ORDERS:
                     break
-                found = [self.terms(points, x, y, as_set) for x, y in zip(ours, order, strict=True)]
-                differences = [d for d in found if d is not None]
+                each = [self.terms(points, x, y, as_set) for x, y in zip(ours, order, strict=True)]
+                differences = [d for d in each if d is not None]
                 if not differences:
                     return None
                 first = first or joined(differences)
@@ -362,8 +364,8 @@ class _Comparison(Ranges):
         first: Difference | None = None
         for number, (places, atoms) in enumerate(orders(x, y)):
             if number >= MOST_ORDERS:
-                raise undecided("its factors fit in too many orders", term=told(x))
-            found = self.aligned(
+                raise undecided("its factors fit in too many orders", term=term_words(x))
+            difference = self.aligned(
                 points,
                 Term(
                     x.scale,
@@ -375,9 +377,9 @@ class _Comparison(Ranges):
                 y,
                 as_set,
             )
-            if found is None:
+            if difference is None:
                 return None
-            first = first or found
+            first = first or difference
         return first
 
     def aligned(self, points: Region, x: Term, y: Term, as_set: bool) -> Difference | None:
@@ -398,17 +400,17 @@ class _Comparison(Ranges):
                 active = self.domain(wrong, x, ()).to(wrong.names)
                 active = active | self.domain(wrong, y, ()).to(wrong.names)
                 if not active.is_empty:
-                    return Difference(active, "elements", f"{told(x)} is taken elsewhere", x)
+                    return Difference(active, "elements", f"{term_words(x)} is taken elsewhere", x)
         names = tuple(f"u_{i}" for i in range(len(bound)))
         mine = self.domain(points, x, links(names, [a for a, _ in bound]), names)
         yours = self.domain(points, y, links(names, [b for _, b in bound]), names)
         by = (*points.names, *names)
         repeated = None if as_set or mine.decides(by) else repeats(mine, points, names)
         if not as_set and not yours.decides(by):
-            raise undecided("the specification sums an element twice", term=told(y))
-        found = judged(points, mine.to(by), yours.to(by), repeated, x)
-        if found is not None or not x.atoms:
-            return found
+            raise undecided("the specification sums an element twice", term=term_words(y))
+        difference = judged(points, mine.to(by), yours.to(by), repeated, x)
+        if difference is not None or not x.atoms:
+            return difference
         both = (*points.names, *(b.name for b in x.over), *(b.name for b in y.over))
         joint = mine.to((*both, *names)) & yours.to((*both, *names))
         return self.atoms(joint.to(both), x.atoms, y.atoms, points)
@@ -422,7 +424,7 @@ class _Comparison(Ranges):
             if not wrong.is_empty:
                 active = self.domain(wrong, x, ()) | self.domain(wrong, y, ())
                 if not active.is_empty:
-                    return Difference(active, "elements", f"{told(x)} is taken elsewhere", x)
+                    return Difference(active, "elements", f"{term_words(x)} is taken elsewhere", x)
         return self.atoms(points, x.atoms, y.atoms, points)
 
     def atoms(
@@ -433,11 +435,14 @@ class _Comparison(Ranges):
                 continue
             as_set = mine.name == MAXIMA
             for a, b in zip(mine.arguments, yours.arguments, strict=True):
-                found = self.formulas(joint, a, b, as_set)
-                if found is not None:
-                    where = found.points.to(points.names)
+                difference = self.formulas(joint, a, b, as_set)
+                if difference is not None:
+                    where = difference.points.to(points.names)
                     return Difference(
-                        where, found.kind, f"in {mine.name}: {found.words}", found.term
+                        where,
+                        difference.kind,
+                        f"in {mine.name}: {difference.words}",
+                        difference.term,
                     )
         return None
 
@@ -450,6 +455,6 @@ class _Comparison(Ranges):
             extreme = mine.name == MAXIMA
             pairs = list(zip(mine.arguments, yours.arguments, strict=True))
             with suppress(UndecidableError):
-                found = (self.formulas(self.whole, a, b, extreme) for a, b in pairs)
-                self.known[mine, yours] = all(difference is None for difference in found)
+                differences = (self.formulas(self.whole, a, b, extreme) for a, b in pairs)
+                self.known[mine, yours] = all(difference is None for difference in differences)
         return self.known[mine, yours]

@@ -59,8 +59,12 @@ def united(writes: list[Write]) -> list[Write]:
     """Return writes as few as there are tiles: those of one tile at one time are one write."""
     groups: dict[tuple[object, ...], list[Write]] = {}
     for write in writes:
-        who = tuple(write.who.tolist()) if any(map(mixes, write.around)) else write.who.size
-        groups.setdefault((write.around, _loose(write), who), []).append(write)
+        subgroups = (
+            tuple(write.subgroups.tolist())
+            if any(map(mixes, write.around))
+            else write.subgroups.size
+        )
+        groups.setdefault((write.around, _loose(write), subgroups), []).append(write)
     out: list[Write] = []
     for group in groups.values():
         joined = _joined(group)
@@ -267,9 +271,9 @@ class Coverage(Faults):
         mine = [write for write in self.followed.writes if write.statement.operand == output]
         whole = united(mine)
         if len(whole) > FEW and self.kernel.operand(output).role == "out":
-            found = left_out(self.space, output, mine)
-            if found is not None:
-                return self._unwritten_element(output, found)
+            unwritten = left_out(self.space, output, mine)
+            if unwritten is not None:
+                return self._unwritten_element(output, unwritten)
         for write in whole:
             view = view_of(write)
             targets = self.space.targets(write, view)
@@ -325,8 +329,8 @@ class Coverage(Faults):
         if difference is None:
             return None
 
-        def failed(found: Difference, point: Point) -> Failure:
-            return self._never(output, point, tuple(point[n] for n in names), found.points)
+        def failed(gap: Difference, point: Point) -> Failure:
+            return self._never(output, point, tuple(point[n] for n in names), gap.points)
 
         return self.shown(output, difference, (before, wanted), failed)
 

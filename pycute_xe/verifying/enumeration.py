@@ -96,8 +96,8 @@ def _formula(formula: Formula, element: Interval) -> Interval:
 
 
 def _number(value: float, like: Interval) -> Interval:
-    found = np.full(like.low.shape, value)
-    return Interval.of(found, found)
+    ends = np.full(like.low.shape, value)
+    return Interval.of(ends, ends)
 
 
 def _term(term: Term, element: Interval) -> Interval:
@@ -182,12 +182,12 @@ def _unknown(like: Interval) -> Interval:
     return Interval(np.full(shape, -np.inf), np.full(shape, np.inf), np.ones(shape, np.bool_))
 
 
-def _known(found: Interval, *given: Interval) -> Interval:
+def _known(interval: Interval, *given: Interval) -> Interval:
     """Return what was computed of numbers; NaN of NaN alone, anything where one may be NaN."""
-    wrong = np.isnan(found.low) | np.isnan(found.high)
+    wrong = np.isnan(interval.low) | np.isnan(interval.high)
     some = reduce(np.logical_or, (x.nan for x in given), wrong)
     alone = reduce(np.logical_or, (x.is_nan for x in given))
-    return _where(alone, _nan(found), _where(some, _unknown(found), found))
+    return _where(alone, _nan(interval), _where(some, _unknown(interval), interval))
 
 
 def _nan(like: Interval) -> Interval:
@@ -308,15 +308,15 @@ def different(
     place = _one_element(points, formulas)
     if place is None or place.numeric is None:
         return None
-    found = enumerated(formulas, place.numeric, stored)
-    if found.equal:
+    outcome = enumerated(formulas, place.numeric, stored)
+    if outcome.equal:
         return Answer()
-    if found.number is None:
+    if outcome.number is None:
         return None
     limits = zip(place.at, extents[place.operand], strict=True)
     inside = points.within(" and ".join(f"0 <= {t} < {n}" for t, n in limits) or "true")
-    words = f"another value where {place.operand} is {found.number:.17g}"
-    return Answer(Difference(inside, "elements", words, filled=((place.operand, found.number),)))
+    words = f"another value where {place.operand} is {outcome.number:.17g}"
+    return Answer(Difference(inside, "elements", words, filled=((place.operand, outcome.number),)))
 
 
 def _one_element(points: Region, formulas: tuple[Formula, Formula]) -> Place | None:
@@ -379,8 +379,8 @@ class _Codes:
             codes: NDArray[Any] = np.arange(1 << numeric.bits)
             raw = codes.astype(np.uint8 if numeric.bits <= 8 else np.uint16)
             with np.errstate(invalid="ignore"):
-                found = raw.view(numpy_dtype(numeric)).astype(np.float64)
-            return cls(numeric, np.unique(found[np.isfinite(found)]), 0, 0)
+                numbers = raw.view(numpy_dtype(numeric)).astype(np.float64)
+            return cls(numeric, np.unique(numbers[np.isfinite(numbers)]), 0, 0)
         largest = np.array([greatest(numeric)]).astype(f"f{numeric.bits // 8}")
         most = int(largest.view(f"i{numeric.bits // 8}")[0])
         return cls(numeric, None, -most, most)
@@ -404,12 +404,12 @@ class _Codes:
     def near(self, low: Keys, high: Keys) -> NDArray[np.float64]:
         """Return numbers of f64 at the ends of intervals of keys, or next to them."""
         if self.numeric.kind == "float":
-            found = [self.between(keys, keys).low for keys in (low, high)]
+            numbers = [self.between(keys, keys).low for keys in (low, high)]
         else:
             ends = [low.astype(np.float64), high.astype(np.float64)]
-            found = [ends[0], np.nextafter(ends[0], np.inf), np.nextafter(ends[1], -np.inf)]
-            found = [np.rint(number) for number in (*found, ends[1])]
-        return self._own(np.concatenate(found))
+            numbers = [ends[0], np.nextafter(ends[0], np.inf), np.nextafter(ends[1], -np.inf)]
+            numbers = [np.rint(number) for number in (*numbers, ends[1])]
+        return self._own(np.concatenate(numbers))
 
     def _own(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return those that are numbers of the type, in order."""
@@ -464,9 +464,9 @@ class _Functions:
 
     def in_intervals(self) -> Outcome:
         """Compare at some numbers, then in intervals that are parted until it is clear."""
-        found = self.at(self.codes.some())
-        if found.number is not None:
-            return found
+        outcome = self.at(self.codes.some())
+        if outcome.number is not None:
+            return outcome
         least, most = self.codes.least, self.codes.most
         low, high = np.array([least, 0], np.int64), np.array([-1, most], np.int64)
         low, high = low[low <= high], high[low <= high]
@@ -478,8 +478,8 @@ class _Functions:
             left = ~one.same(other)
             clear = left & (one.apart(other) | (low == high))
             if clear.any():
-                found = self.at(self.codes.near(low[clear], high[clear]))
-                return Outcome(number=found.number)
+                outcome = self.at(self.codes.near(low[clear], high[clear]))
+                return Outcome(number=outcome.number)
             low, high = low[left], high[left]
             middle = low + (high - low) // 2
             low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])

@@ -44,7 +44,7 @@ from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.points import Space, View, index_text, registers, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translation import held
+from pycute_xe.verifying.translation import formula_of
 from pycute_xe.verifying.verdict import Failure, smallest
 
 __all__ = ["Facts", "least", "turned_round", "Faults"]
@@ -86,12 +86,12 @@ class Facts:
                 met = self._disorder
                 if isinstance(met, Disorder) and met.turned:
                     return turned_round(met)  # statements are followed as they are written
-            found = follow(self.kernel)
-            for promise in found.promises:
+            followed = follow(self.kernel)
+            for promise in followed.promises:
                 self._kept(promise)
         except UndecidableError as error:
             return error
-        return found
+        return followed
 
     def _kept(self, promise: Promise) -> None:
         """Compare what a loop claims with what is so. Raises `UndecidableError` where they differ.
@@ -104,11 +104,13 @@ class Facts:
             pairs.append((nodes[0], nodes[1]))
             return nodes[0]
 
-        both = combined(promise.found.count, (promise.found, promise.claimed), pair)
-        for part, (found, claim) in zip(both.parts, pairs, strict=True):
+        both = combined(promise.actual.count, (promise.actual, promise.claimed), pair)
+        for part, (actual_part, claim) in zip(both.parts, pairs, strict=True):
             view = registers(self.kernel.subgroups, part.elements.size)
             naming, kind = self.space.naming, self.kernel.fragment(promise.fragment).value_type
-            actual, wanted = (held(n, view, naming, kind, self.promised) for n in (found, claim))
+            actual, wanted = (
+                formula_of(n, view, naming, kind, self.promised) for n in (actual_part, claim)
+            )
             points = self.space.in_registers(promise.around, view)
             difference = compare(points, actual, wanted, self.extents, self.least)
             if difference is not None:
@@ -161,15 +163,15 @@ class Facts:
         return None if point is None else self.failure(point, claim, message, region, **more)
 
 
-def turned_round(found: Disorder) -> UndecidableError:
+def turned_round(fault: Disorder) -> UndecidableError:
     """Return the refusal of uses of shared memory that come in another order than is written."""
     fix = "write what comes first in time before what waits for it"
-    return undecided(found.words, fix, sizes=found.sizes)
+    return undecided(fault.words, fix, sizes=fault.sizes)
 
 
-def least(found: Iterable[Failure | None]) -> Failure | None:
+def least(candidates: Iterable[Failure | None]) -> Failure | None:
     """Return the smallest of some failures, `None` of nothing."""
-    failures = [failure for failure in found if failure is not None]
+    failures = [failure for failure in candidates if failure is not None]
     return min(failures, key=lambda failure: failure.key, default=None)
 
 
@@ -192,9 +194,9 @@ class Faults(Facts):
         if len(asked) > MOST_REGIONS:
             with suppress(UndecidableError):
                 return self._unmet()
-        found = [(c, self._disordered(c)) for c in asked]
-        sure = least(failure for clash, failure in found if clash.sure)
-        clash = next((c for c, failure in found if failure is not None), None)
+        failures = [(c, self._disordered(c)) for c in asked]
+        sure = least(failure for clash, failure in failures if clash.sure)
+        clash = next((c for c, failure in failures if failure is not None), None)
         if sure is None and clash is not None:
             with suppress(UndecidableError):
                 return self._unmet()  # what conditions decide is followed event by event
@@ -208,14 +210,14 @@ class Faults(Facts):
 
     def _unmet(self) -> Failure | None:
         """Return the smallest problem in which subgroups do not meet as they should."""
-        found = self.disorder()
-        if found is None:
+        fault = self.disorder()
+        if fault is None:
             return None
-        if found.turned:
-            raise turned_round(found)
-        point = {self.space.naming.size_of[name]: size for name, size in found.sizes.items()}
+        if fault.turned:
+            raise turned_round(fault)
+        point = {self.space.naming.size_of[name]: size for name, size in fault.sizes.items()}
         return self.failure(
-            point, "barriers", found.words, None, subgroup=found.subgroup, faults=True
+            point, "barriers", fault.words, None, subgroup=fault.subgroup, faults=True
         )
 
     def _disordered(self, clash: Clash) -> Failure | None:
@@ -238,8 +240,8 @@ class Faults(Facts):
 
     def registers(self) -> Failure | None:
         """Return the smallest problem in which a statement reads what was never written."""
-        found = (self._undefined(read) for read in self.followed.reads)
-        return least(found)
+        failures = (self._undefined(read) for read in self.followed.reads)
+        return least(failures)
 
     def _undefined(self, read: Read) -> Failure | None:
         for part in read.content.parts:

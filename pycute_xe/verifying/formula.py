@@ -233,22 +233,22 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
 
 
 def _text(text: str, names: dict[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+    return re.sub(r"[A-Za-z_]\w*", lambda match: names.get(match[0], match[0]), text)
 
 
 def conditions_of(formulas: tuple[Formula, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the conditions of `choose` that depend on names alone, without their contraries."""
-    found: dict[str, None] = {}
+    conditions: dict[str, None] = {}
     for term in (t for formula in formulas for t in formula):
         for guard in term.guards:
             left, sign, right = guard.partition(" < ")
             if not sign:
                 left, sign, right = guard.partition(" >= ")
             if sign and set(_words(guard)) - {"floor", "mod"} <= set(names):
-                found[f"{left} < {right}"] = None
+                conditions[f"{left} < {right}"] = None
         for atom in term.atoms:
-            found |= dict.fromkeys(conditions_of(atom.arguments, names))
-    return tuple(found)
+            conditions |= dict.fromkeys(conditions_of(atom.arguments, names))
+    return tuple(conditions)
 
 
 def assuming(formula: Formula, condition: str, holds: bool) -> Formula:
@@ -491,8 +491,8 @@ def kept_type(formula: Formula) -> Numeric | None:
     (term,) = formula
     if len(term.places) + len(term.atoms) != 1:
         return None
-    found = term.places[0].numeric if term.places else _kept_by(term.atoms[0])
-    return None if term.scale < 0 and found is not None and found.kind != "float" else found
+    kind = term.places[0].numeric if term.places else _kept_by(term.atoms[0])
+    return None if term.scale < 0 and kind is not None and kind.kind != "float" else kind
 
 
 def _kept_by(atom: Atom) -> Numeric | None:
@@ -503,9 +503,9 @@ def _kept_by(atom: Atom) -> Numeric | None:
         return None
     numbers = [f for f in atom.arguments if all(not t.places and not t.atoms for t in f)]
     types = {kept_type(f) for f in atom.arguments if f not in numbers}
-    found = types.pop() if len(types) == 1 else None
-    if found is None or (atom.name == "abs" and found.kind == "signed"):
+    numeric = types.pop() if len(types) == 1 else None
+    if numeric is None or (atom.name == "abs" and numeric.kind == "signed"):
         return None
     values = np.array([sum(t.scale for t in f) for f in numbers])
-    kept = convert(values, found).astype(np.float64)
-    return found if np.array_equal(kept, values) else None
+    kept = convert(values, numeric).astype(np.float64)
+    return numeric if np.array_equal(kept, values) else None

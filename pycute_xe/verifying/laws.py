@@ -112,13 +112,13 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
     if size is not None and name in KEEP_ZERO and to.kind == "float":  # it is rounded either way
         return applied("abs", (rounded(to, size[0]),))
     clipped = _clipped(to, formula)
-    found = span(clipped)
-    ends = (rounded(to, number(end)) for end in (found.low, found.high))
-    if is_number(clipped) or (isfinite(found.high - found.low) and next(ends) == next(ends)):
-        return rounded(to, number(found.low))
+    interval = span(clipped)
+    ends = (rounded(to, number(end)) for end in (interval.low, interval.high))
+    if is_number(clipped) or (isfinite(interval.high - interval.low) and next(ends) == next(ends)):
+        return rounded(to, number(interval.low))
     if _holds(to, clipped):
         return clipped
-    if found.whole and to.kind != "float" and to.bits <= 32:  # nothing but the ends changes
+    if interval.whole and to.kind != "float" and to.bits <= 32:  # nothing but the ends changes
         low, high = bounds(to)
         return _applied("clamp", clipped, low, high)
     return call(name, clipped)
@@ -134,9 +134,9 @@ def as_stored(to: Numeric, formula: Formula) -> Formula:
         return rounded(to, formula) if is_number(formula) else formula
     out: list[Formula] = []
     for guards, inner in _alternatives(formula):
-        found = rounded(to, inner)
-        inside = _arguments(found, f"to {to}")
-        out.append(_guarded(guards, inside[0] if inside else found))
+        converted = rounded(to, inner)
+        inside = _arguments(converted, f"to {to}")
+        out.append(_guarded(guards, inside[0] if inside else converted))
     return add(*out)
 
 
@@ -161,13 +161,13 @@ def _holds(to: Numeric, formula: Formula) -> bool:
     kept = kept_type(formula)
     if kept is not None and is_exact(kept, to):
         return True
-    found = span(formula)
-    if not found.whole:
+    interval = span(formula)
+    if not interval.whole:
         return False
     if to.kind == "float":
-        return max(abs(found.low), abs(found.high)) <= whole_to(to)
+        return max(abs(interval.low), abs(interval.high)) <= whole_to(to)
     low, high = bounds(to)
-    return low <= found.low and found.high <= high
+    return low <= interval.low and interval.high <= high
 
 
 def _clipped(to: Numeric, formula: Formula) -> Formula:
@@ -199,10 +199,10 @@ def _clipped(to: Numeric, formula: Formula) -> Formula:
 def _through(to: Numeric, formula: Formula) -> Formula:
     """Return what a conversion takes to the same numbers without one that was made before."""
     kept = kept_type(formula)
-    found = _arguments(formula, f"to {kept}")
-    if kept is None or found is None:
+    arguments = _arguments(formula, f"to {kept}")
+    if kept is None or arguments is None:
         return formula
-    (inner,) = found
+    (inner,) = arguments
     if _reaches(to, kept, inner):
         return _clipped(to, inner)
     if may_be_nan(kept, span(inner)):
@@ -382,13 +382,13 @@ def _families(formula: Formula) -> Formula:
     for guards, inner in _cases(formula):
         if _is_lowest(inner):
             continue
-        found, pair = _arguments(inner, MAXIMA), _arguments(inner, "max")
+        arguments, pair = _arguments(inner, MAXIMA), _arguments(inner, "max")
         least = _arguments(_negated(inner), "min")
         pair = tuple(map(_negated, least)) if least is not None else pair
         if pair is not None:
             out += _guarded(guards, tuple(t for f in pair for t in _families(f)))
         else:
-            out += _guarded(guards, found[0] if found else _whole(inner))
+            out += _guarded(guards, arguments[0] if arguments else _whole(inner))
     return tuple(out)
 
 

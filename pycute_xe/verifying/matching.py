@@ -24,7 +24,7 @@ __all__ = [
     "parted",
     "picked",
     "spans",
-    "told",
+    "term_words",
     "witnesses",
     "Extents",
     "Ranges",
@@ -87,7 +87,7 @@ def grouped(formula: Formula) -> dict[str, list[Term]]:
     return out
 
 
-def told(term: Term) -> str:
+def term_words(term: Term) -> str:
     """Return what a term is made of, in words."""
     parts = [place.operand for place in term.places] + [atom.name for atom in term.atoms]
     scale = "" if term.scale == 1 else f"{term.scale:g}·"
@@ -198,7 +198,7 @@ class Ranges:
             everything = self.range(points, term)
             where = everything - everything.within(conjunction(inside(term, self.extents)))
             if not where.is_empty:
-                words = f"{told(term)} is zero outside, which counts"
+                words = f"{term_words(term)} is zero outside, which counts"
                 return Difference(where.to(points.names), "outside", words, term)
         return None
 
@@ -239,29 +239,31 @@ def judged(
     points: Region, mine: Region, yours: Region, repeated: Region | None, term: Term
 ) -> Difference | None:
     """Compare the elements that are summed with those that should be."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for kind, left, right, words in (
         ("missing", yours, mine, "is not summed"),
         ("foreign", mine, yours, "is summed and should not be"),
     ):
         rest = left - right
         if not rest.is_empty:
-            found.append(Difference(rest.to(points.names), kind, f"{told(term)} {words}", term))
+            differences.append(
+                Difference(rest.to(points.names), kind, f"{term_words(term)} {words}", term)
+            )
     if repeated is not None:
-        found.append(
-            Difference(repeated, "repeated", f"{told(term)} is summed more than once", term)
+        differences.append(
+            Difference(repeated, "repeated", f"{term_words(term)} is summed more than once", term)
         )
-    return joined(found)
+    return joined(differences)
 
 
-def joined(found: list[Difference]) -> Difference | None:
+def joined(differences: list[Difference]) -> Difference | None:
     """Join differences; the words are those of the first."""
-    if not found:
+    if not differences:
         return None
-    points = found[0].points
-    for other in found[1:]:
+    points = differences[0].points
+    for other in differences[1:]:
         points = points | other.points
-    return Difference(points, found[0].kind, found[0].words, found[0].term)
+    return Difference(points, differences[0].kind, differences[0].words, differences[0].term)
 
 
 def spread(points: Region, names: Names) -> Region:

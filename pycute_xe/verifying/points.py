@@ -151,14 +151,14 @@ class View:
 
 
 def _digits(table: Ints, operand: str) -> DigitMap:
-    found = as_digits(table)
-    if found is None:
+    digits = as_digits(table)
+    if digits is None:
         raise undecided(
             f"where the registers' elements of {operand} come from is not a sum of digits",
             "use copies whose layouts nest evenly",
             operand=operand,
         )
-    return found
+    return digits
 
 
 def registers(subgroups: int, positions: int) -> View:
@@ -173,7 +173,7 @@ def view_of(write: Write) -> View:
 
     Raises `UndecidableError` for stores whose places are not sums of digits.
     """
-    return _Finder(write).found
+    return _Finder(write).view
 
 
 class _Finder:
@@ -182,7 +182,7 @@ class _Finder:
         self.subgroups, self.positions, self.modes = write.places.shape
 
     @cached_property
-    def found(self) -> View:
+    def view(self) -> View:
         return self.by_place() or self.by_share() or self.by_register()
 
     def by_place(self) -> View | None:
@@ -278,18 +278,20 @@ class Space:
 
     def happens_in(self, around: tuple[Around, ...]) -> Region:
         """Return where a statement happens, and in which subgroup, ``s``."""
-        who = f"0 <= s < {self.kernel.subgroups}"
+        own = f"0 <= s < {self.kernel.subgroups}"
         names = (*self.names_around(around), "s")
-        return Region.where(names, _all((*self.constraints(around, "s"), who)))
+        return Region.where(names, _all((*self.constraints(around, "s"), own)))
 
-    def subgroup(self, around: tuple[Around, ...], view: View, who: Ints | None = None) -> str:
+    def subgroup(
+        self, around: tuple[Around, ...], view: View, subgroups: Ints | None = None
+    ) -> str:
         """Return the subgroup at each point, where conditions around depend on it.
 
         Raises `UndecidableError` where it is not a sum of digits of the point.
         """
         if not any(mixes(one) for one in around):
             return ""
-        numbers = view.subgroup if who is None else who[view.subgroup]
+        numbers = view.subgroup if subgroups is None else subgroups[view.subgroup]
         digits = as_digits(numbers.reshape(view.shape))
         if digits is None:
             raise undecided(
@@ -355,7 +357,7 @@ class Space:
 
     def conditions(self, write: Write, view: View) -> tuple[str, ...]:
         """Return the conditions around a store."""
-        out, own = list[str](), {SUBGROUP_INDEX: self.subgroup(write.around, view, write.who)}
+        out, own = list[str](), {SUBGROUP_INDEX: self.subgroup(write.around, view, write.subgroups)}
         for one in write.around:
             if isinstance(one, If):
                 more = own if mixes(one) else {}
@@ -373,16 +375,16 @@ class Space:
         targets = self.targets(write, view)
         inside = tuple(f"0 <= {t} < {n}" for t, n in zip(targets, limits, strict=True))
         last = self._last_trips(write)
-        who = self.subgroup(write.around, view, write.who)
+        subgroup = self.subgroup(write.around, view, write.subgroups)
         return Region.where(
-            names, _all((*self.constraints(write.around, who), *view.box, *inside, *last))
+            names, _all((*self.constraints(write.around, subgroup), *view.box, *inside, *last))
         )
 
     def in_registers(self, around: tuple[Around, ...], view: View) -> Region:
         """Return the points of a fragment where statements happen."""
         names = (*self.names_around(around), *view.names)
-        who = self.subgroup(around, view)
-        return Region.where(names, _all((*self.constraints(around, who), *view.box)))
+        subgroup = self.subgroup(around, view)
+        return Region.where(names, _all((*self.constraints(around, subgroup), *view.box)))
 
     def only_last_trips(self, write: Write) -> bool:
         """Whether a store that loops repeat at one place is judged in its last trip alone."""

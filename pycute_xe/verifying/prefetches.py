@@ -20,7 +20,7 @@ from pycute_xe.kernel.index import Quotient
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.verdict import Answer, Proof
 
-__all__ = ["verify_prefetches", "told"]
+__all__ = ["verify_prefetches", "compared"]
 
 # ------------------------------------------------------------ fetching
 # How often loops around prefetches run: the sizes that decide it, and how far to follow.
@@ -59,8 +59,8 @@ class Counted:
                 return count
         return None
 
-    def told(self, step: int) -> tuple[str, int]:
-        """Return by what a step is told, and its value there."""
+    def value_at(self, step: int) -> tuple[str, int]:
+        """Return by what a step is compared, and its value there."""
         if self.finest is None:
             return self.name, self.sizes[step]
         return str(self.finest), self.steps[step][self.finest]
@@ -77,13 +77,13 @@ def counted(kernel: Kernel, operand: str) -> tuple[Counted, ...]:
 
     Raises `Unfit` for loops, conditions and places of which few trips do not tell about many.
     """
-    found = _Around(kernel, operand)
-    of_size = _by_size(kernel, found.counts)
+    around = _Around(kernel, operand)
+    of_size = _by_size(kernel, around.counts)
     size_of = {count: name for name, counts in of_size.items() for count in counts}
-    found.demand_apart(size_of)
-    least = 2 * found.farthest() + 3
+    around.demand_apart(size_of)
+    least = 2 * around.farthest() + 3
     made = tuple(_of_size(kernel, name, tuple(counts), least) for name, counts in of_size.items())
-    if prod(len(one.steps) for one in made) * found.done(made) > _MOST:
+    if prod(len(one.steps) for one in made) * around.done(made) > _MOST:
         raise Unfit(_TOO_FAR)
     return made
 
@@ -91,7 +91,7 @@ def counted(kernel: Kernel, operand: str) -> tuple[Counted, ...]:
 _TOO_FAR = "its prefetches are too many trips ahead to be followed"
 
 
-def told(condition: If, sizes: frozenset[str]) -> tuple[Index, Index]:
+def compared(condition: If, sizes: frozenset[str]) -> tuple[Index, Index]:
     """Return what a condition compares, in tiles: ``32*k < N`` is ``k < ceil_div(N, 32)``.
 
     Variables on the right go to the left.
@@ -113,7 +113,9 @@ class _Around:
         every = (s for s in walk(kernel.body) if isinstance(s, (Loop, If)))
         inside = [s for s in every if any(x in self.touching for x in walk(s.body))]
         self.loops = [s for s in inside if isinstance(s, Loop)]
-        self.conditions = [told(s, frozenset(kernel.sizes)) for s in inside if isinstance(s, If)]
+        self.conditions = [
+            compared(s, frozenset(kernel.sizes)) for s in inside if isinstance(s, If)
+        ]
         for loop in self.loops:
             if not loop.start.is_constant:
                 raise Unfit(f"the loop over {loop.var} starts at {loop.start}")
@@ -153,10 +155,10 @@ class _Around:
         for atom, _ in index.terms:  # small numbers of trips do not tell of turns of larger ones
             if not isinstance(atom, str) and Index.of({atom: 1}, 0).names & bound:
                 raise Unfit(f"{index} goes by turns of a loop")
-        found = sorted(index.names & self.open.keys())
-        if len(found) > 1:
-            raise Unfit(f"{index} goes by {len(found)} loops at once")
-        return found
+        variables = sorted(index.names & self.open.keys())
+        if len(variables) > 1:
+            raise Unfit(f"{index} goes by {len(variables)} loops at once")
+        return variables
 
     def farthest(self) -> int:
         """Return the largest distance in trips at which statements and conditions are."""
@@ -293,15 +295,15 @@ class _Problems:
 
     def _ends(self, chosen: Steps) -> tuple[float, ...]:
         """Return behind which coordinates of the operand there is nothing to load, by mode."""
-        found = {
+        ends = {
             Index(size.name): size.largest[step]
             for size, step in zip(self.sizes, chosen, strict=True)
             if size.name in self.kernel.sizes
         }
-        return tuple(found.get(mode, inf) for mode in self.kernel.operand(self.operand).modes)
+        return tuple(ends.get(mode, inf) for mode in self.kernel.operand(self.operand).modes)
 
     def _where(self, chosen: Steps) -> str:
-        steps = (size.told(step) for size, step in zip(self.sizes, chosen, strict=True))
+        steps = (size.value_at(step) for size, step in zip(self.sizes, chosen, strict=True))
         words = " and ".join(f"{name} is {value}" for name, value in steps)
         return f", where {words}" if words else ""
 
@@ -314,7 +316,9 @@ class _Problems:
                 from_on[short[0]] = max(from_on[short[0]], one[short[0]] + 1)
         if any(all(map(ge, one, from_on)) for one in vain):
             raise Unfit("whether it is prefetched in vain depends on several sizes at once")
-        steps = (size.told(step) for size, step in zip(self.sizes, from_on, strict=True) if step)
+        steps = (
+            size.value_at(step) for size, step in zip(self.sizes, from_on, strict=True) if step
+        )
         return " and ".join(f"{name} >= {value}" for name, value in steps)
 
 
@@ -359,7 +363,7 @@ class _Run:
     def _holds(self, condition: If, bound: Mapping[str, Index]) -> bool:
         if not self._concerns(condition):
             return False
-        index, below = told(condition, self.sizes)
+        index, below = compared(condition, self.sizes)
         index = index.substitute(bound)
         if not index.is_constant:
             raise Unfit(f"a condition on {index} decides whether it is touched")
@@ -434,13 +438,13 @@ def _tile(statement: Prefetch | Load, units: Ints) -> Ints:
 def _blocks(statement: Prefetch | Load) -> tuple[Ints, Ints]:
     """Return where messages start, by mode of the operand, and the extents of their blocks."""
     copy = statement.copy
-    found = np.unique(anchors(copy).reshape(-1, len(copy.tiler_mn)), axis=0)
+    corners = np.unique(anchors(copy).reshape(-1, len(copy.tiler_mn)), axis=0)
     height, width = copy.block.shape
-    starts = np.zeros((found.shape[0], len(statement.at)), dtype=np.int64)
+    starts = np.zeros((corners.shape[0], len(statement.at)), dtype=np.int64)
     extents = np.ones(len(statement.at), dtype=np.int64)
     for axis, mode in enumerate(statement.modes):
         if mode is not None:
-            starts[:, mode] += found[:, axis]
+            starts[:, mode] += corners[:, axis]
             extents[mode] *= {copy.x_mode: width, copy.y_mode: height}.get(axis, 1)
     return starts, extents
 

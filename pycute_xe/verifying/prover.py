@@ -39,30 +39,30 @@ LARGEST = 4096
 
 
 def given_few_trips(
-    kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again
+    kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict, again: Again
 ) -> Verdict:
     """Return a verdict with what is known once loops of few trips are written out.
 
     So places that depend on such a loop and on another one take turns with the other one alone,
     and no form is needed of what such a loop makes, nor a law for its sums.
     """
-    if found.answer != "undecided" or not any(map(_fills, kernel.statements())):
-        return found
+    if verdict.answer != "undecided" or not any(map(_fills, kernel.statements())):
+        return verdict
     try:
         written = in_short_trips(kernel)
     except CuteError:
-        return found
+        return verdict
     if written == kernel:
-        return found
+        return verdict
     named = {proof.property: proof for proof in again(written, fixed).proofs}
     proofs = tuple(
         replace(named[proof.property], seconds=proof.seconds + named[proof.property].seconds)
         if proof.answer == "undecided" and named[proof.property].answer != "undecided"
         else proof
-        for proof in found.proofs
+        for proof in verdict.proofs
     )
     shown = next((proof.counterexample for proof in proofs if proof.counterexample), None)
-    return replace(found, proofs=proofs, counterexample=shown)
+    return replace(verdict, proofs=proofs, counterexample=shown)
 
 
 def _fills(statement: Statement) -> bool:
@@ -70,27 +70,27 @@ def _fills(statement: Statement) -> bool:
     return isinstance(statement, Loop) and is_short(statement) and bool(written_by((statement,)))
 
 
-def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:
+def given_sizes(kernel: Kernel, fixed: Mapping[str, int], before: Verdict, again: Again) -> Verdict:
     """Return a verdict with what small problems show of values that are undecided.
 
     Where all sizes are given, with what they are there.
     """
-    reasons = " ".join(proof.reason for proof in found.proofs if _is_open(proof))
-    if not reasons or found.answer != "undecided":
-        return found
+    reasons = " ".join(proof.reason for proof in before.proofs if _is_open(proof))
+    if not reasons or before.answer != "undecided":
+        return before
     known = fixed.keys() >= set(kernel.sizes)
     for sizes in (dict(fixed),) if known else _problems(kernel, fixed, loops_named_in(reasons)):
         if work_left() <= 0:
-            return found
+            return before
         try:
             verdict = again(in_trips(kernel, sizes), sizes)
         except (CuteError, RecursionError):  # formulas nest deeper with every trip
             continue
-        proofs = tuple(_settled(proof, verdict, known) for proof in found.proofs)
-        if proofs != found.proofs:
+        proofs = tuple(_settled(proof, verdict, known) for proof in before.proofs)
+        if proofs != before.proofs:
             shown = next((p.counterexample for p in proofs if p.counterexample), None)
-            return replace(found, proofs=proofs, counterexample=shown)
-    return found
+            return replace(before, proofs=proofs, counterexample=shown)
+    return before
 
 
 def _is_open(proof: Proof) -> bool:
@@ -147,17 +147,19 @@ NOT_ALONE = "what its work-groups do with one tile is not a kernel of its own"
 WHOLE = f"{PLAN}, and that its pieces are whole tiles"
 
 
-def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:
+def given_a_plan(
+    kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict, again: Again
+) -> Verdict:
     """Return a verdict with what holds for plans; of a kernel that follows none as it was."""
-    if found.answer != "undecided" or not follows_a_plan(kernel):
-        return found
+    if verdict.answer != "undecided" or not follows_a_plan(kernel):
+        return verdict
     alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
     waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())
     inner = _planned_asked(alone, fixed, again) if isinstance(alone, Kernel) else None
     parts = _made(any_piece, kernel) if inner is not None and waits else ""
-    piece = _planned_asked(parts, fixed, again) if isinstance(parts, Kernel) else found
+    piece = _planned_asked(parts, fixed, again) if isinstance(parts, Kernel) else verdict
     proofs: list[Proof] = []
-    for proof in found.proofs:
+    for proof in verdict.proofs:
         if proof.answer != "undecided" or proof.property == "counters":
             proofs.append(proof)
         elif waits and proof.property in ("registers", "bounds"):
@@ -166,7 +168,7 @@ def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again
             proofs.append(replace(proof, reason=f"{proof.reason}; {alone}"))
         else:
             proofs.append(_judged(proof, inner, waits))
-    return replace(found, proofs=tuple(proofs))
+    return replace(verdict, proofs=tuple(proofs))
 
 
 def _made(make: Callable[[Kernel], Kernel], kernel: Kernel) -> Kernel | str:
@@ -182,8 +184,8 @@ def _planned_asked(kernel: Kernel, fixed: Mapping[str, int], again: Again) -> Ve
 
 
 def _proved(verdict: Verdict, like: Proof) -> Proof | None:
-    found = (p for p in verdict.proofs if p.property == like.property and p)
-    return next((replace(p, assumptions=(*p.assumptions, PLAN)) for p in found), None)
+    proofs = (p for p in verdict.proofs if p.property == like.property and p)
+    return next((replace(p, assumptions=(*p.assumptions, PLAN)) for p in proofs), None)
 
 
 def _judged(proof: Proof, inner: Verdict, waits: bool) -> Proof:
@@ -274,7 +276,7 @@ def condition_of(failure: Failure, space: Space) -> str:
     reach = good.to(("T", *sizes), f"T >= 1 and {large}").to(("T",))
     if reach.is_bounded:
         return ""
-    return good.told(all_sizes, "S_")
+    return good.beyond(all_sizes, "S_")
 
 
 # ------------------------------------------------------------ prover
@@ -347,7 +349,7 @@ def prove(
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
         with allowed(budget * WORK_A_SECOND, budget):
-            found = verify_here(alike, fixed)
+            verdict = verify_here(alike, fixed)
     except RecursionError as error:
         raise KernelError(
             "verify",
@@ -355,7 +357,7 @@ def prove(
             "what its statements compute one after the other nests too deep to be followed",
             "compute it in fewer steps, or store what is between",
         ) from error
-    return replace(in_words_of(kernel, names, found), seconds=perf_counter() - start)
+    return replace(in_words_of(kernel, names, verdict), seconds=perf_counter() - start)
 
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
@@ -373,8 +375,8 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
     shown = least[1] if least else None
     spent = perf_counter() - start
-    found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
-    planned = given_a_plan(kernel, fixed, found, verify_here)
+    verdict = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
+    planned = given_a_plan(kernel, fixed, verdict, verify_here)
     written = given_few_trips(kernel, fixed, planned, verify_here)
     return given_sizes(kernel, fixed, written, verify_here)
 
@@ -457,14 +459,14 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
     except CuteError as error:  # a copy without a layout: every reader stops there
         reason = str(error)
     seconds = perf_counter() - start
-    found = _counterexample(failure) if failure is not None else None
+    shown = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"
     if failure is not None:
         answer = "needs" if condition else "disproved"
     real = (REAL + ", ".join(sorted(questions.real)),) if questions.real else ()
     assumptions = (*real, *asked.assumptions)
     proof = Proof(
-        asked.name, answer, asked.statement, assumptions, seconds, found, condition, reason
+        asked.name, answer, asked.statement, assumptions, seconds, shown, condition, reason
     )
     return proof, failure
 

@@ -45,7 +45,7 @@ from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translation import EXACT, claimed, held
+from pycute_xe.verifying.translation import EXACT, claimed, formula_of
 from pycute_xe.verifying.verdict import Failure, smallest
 
 __all__ = ["Questions"]
@@ -62,7 +62,7 @@ class Loading(Coverage):
 
         Raises `UndecidableError` where it may, and nothing is known of the order.
         """
-        found: list[Failure | None] = []
+        failures: list[Failure | None] = []
         tiles: list[tuple[str, list[Touch], bool]] = []
         for operand in self.kernel.operands:
             tile = self.followed.memory.get(operand.name)
@@ -74,14 +74,14 @@ class Loading(Coverage):
                 before = changed_before(self.space, load, store)
                 if not isinstance(tile, Tile) and not before.is_empty:
                     raise _overwrites(operand.name)
-                found.append(self._beside(load, store, ordered))
+                failures.append(self._beside(load, store, ordered))
             if isinstance(tile, Tile):
                 tiles.append((operand.name, stores, ordered))
             elif operand.role == "scratch":
                 self._demand_apart(operand.name, stores)
-        for name, stores, ordered in tiles if least(found) is None else ():
+        for name, stores, ordered in tiles if least(failures) is None else ():
             self._demand_own(name, stores, ordered)
-        return least(found)
+        return least(failures)
 
     def _demand_apart(self, operand: str, stores: list[Touch]) -> None:
         """Demand that no two subgroups store to one element; both may add to it."""
@@ -107,7 +107,7 @@ class Loading(Coverage):
             targets = self.space.targets(write, self.views[i])
             numeric = self.kernel.operand(write.statement.operand).value_type
             before: Formula = (Term(1.0, (Place(write.statement.operand, targets, numeric),)),)
-            actual = held(write.node, self.views[i], self.space.naming, numeric, self.real)
+            actual = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
             if compare(self.points[i], actual, before, self.extents) is not None:
                 return False
         return bool(mine) and isinstance(store.statement, Store)
@@ -264,13 +264,13 @@ class Questions(Loading, Counting):
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
         try:
-            found = self._stored(output)
+            failure = self._stored(output)
         except UndecidableError:
             nowhere = self._undefined_claim(output)
             if nowhere is None:
                 raise
             return nowhere
-        return found or self._undefined_claim(output)
+        return failure or self._undefined_claim(output)
 
     def _stored(self, output: str) -> Failure | None:
         """Return the smallest problem in which something else is stored than is claimed."""
@@ -282,9 +282,9 @@ class Questions(Loading, Counting):
             return changed
         views, points = self.views, self.points
         judged = ((i, w) for i, w in mine if not self._overwritten(i))
-        found = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
-        wrong = least(f for w, f in found if f and not may_be_covered(self.space, w, f))
-        if wrong is None and any(failure is not None for _, failure in found):
+        failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
+        wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
+        if wrong is None and any(failure is not None for _, failure in failures):
             return self._wrong_at_last(output)
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
@@ -307,7 +307,7 @@ class Questions(Loading, Counting):
             raise _stored_again(output)
         written = (w.statement for w in self.followed.writes if w.statement.operand == output)
         statement = next(written)
-        found: list[Failure | None] = []
+        failures: list[Failure | None] = []
         for part in left.parts:
             if isinstance(part.node, Undefined):
                 continue  # whether that is written is another question
@@ -315,15 +315,15 @@ class Questions(Loading, Counting):
             none = np.zeros_like(part.elements)
             write = Write(statement, (), tile.base, places, none, part.node, np.arange(1))
             view = view_of(write)
-            found.append(self._wrong(write, view, self.space.points(write, view)))
-        return least(found)
+            failures.append(self._wrong(write, view, self.space.points(write, view)))
+        return least(failures)
 
     def _undefined_claim(self, output: str) -> Failure | None:
         """Return the smallest problem in which a claim names an element outside its operand."""
-        found = undefined_claim(self.space, self.claim_of(output))
-        if found is None:
+        undefined = undefined_claim(self.space, self.claim_of(output))
+        if undefined is None:
             return None
-        point, words, region = found
+        point, words, region = undefined
         return self.failure(
             point, f"{output} values", words, region, operand=output, output=output, faults=True
         )
@@ -348,7 +348,7 @@ class Questions(Loading, Counting):
             targets = self.space.targets(write, self.views[i])
             there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
             guards = (*there, *self.space.conditions(write, self.views[i]))
-            terms = held(write.node, self.views[i], self.space.naming, numeric, self.real)
+            terms = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
         claim = self.claim_of(output)
@@ -360,10 +360,10 @@ class Questions(Loading, Counting):
         if difference is None:
             return None
 
-        def failed(found: Difference, point: Point) -> Failure:
+        def failed(wrong: Difference, point: Point) -> Failure:
             index = tuple(point[name] for name in names)
-            words = f"{output}{list(index)}: {found.words}"
-            return self.of_element(output, "values", words, point, index, found.points)
+            words = f"{output}{list(index)}: {wrong.words}"
+            return self.of_element(output, "values", words, point, index, wrong.points)
 
         return self.shown(output, difference, (actual, wanted), failed)
 
@@ -373,7 +373,7 @@ class Questions(Loading, Counting):
         mine = writes[number]
         for later in writes[number + 1 :]:
             same = later.statement.operand == mine.statement.operand and later.base == mine.base
-            same = same and np.array_equal(later.who, mine.who)
+            same = same and np.array_equal(later.subgroups, mine.subgroups)
             shape = later.places.shape == mine.places.shape
             if same and shape and (later.places == mine.places).all():
                 around = mine.around[: len(later.around)]
@@ -386,7 +386,7 @@ class Questions(Loading, Counting):
         claim = self.claim_of(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         numeric = self.kernel.operand(write.statement.operand).value_type
-        actual = held(write.node, view, self.space.naming, numeric, self.real)
+        actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         wanted = claimed(claim.value, self.space.naming, names, numeric)
         actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
         wild = quotients(actual)
@@ -403,8 +403,8 @@ class Questions(Loading, Counting):
         if difference is None:
             return None
 
-        def failed(found: Difference, _: Point) -> Failure | None:
-            return self._at(found, write, view, targets)
+        def failed(wrong: Difference, _: Point) -> Failure | None:
+            return self._at(wrong, write, view, targets)
 
         return self.shown(write.statement.operand, difference, (actual, wanted), failed)
 
@@ -422,11 +422,11 @@ class Questions(Loading, Counting):
             refusal = error
         if difference is None and refusal is None:
             return None
-        found = different(points, (actual, wanted), stored, self.extents)
+        answer = different(points, (actual, wanted), stored, self.extents)
         # What is read as real arithmetic may be off by a rounding at a single number.
-        known = found is not None and not (found.difference and self.real)
-        if found is not None and known:
-            return found.difference
+        known = answer is not None and not (answer.difference and self.real)
+        if answer is not None and known:
+            return answer.difference
         if refusal is not None:
             raise refusal
         return difference
@@ -455,7 +455,7 @@ class Questions(Loading, Counting):
             element=index,
             output=output,
             index=index,
-            subgroup=int(write.who[view.subgroup[flat]]),
+            subgroup=int(write.subgroups[view.subgroup[flat]]),
             register_element=int(write.elements[position]),
             element_bits=fragment.value_type.bits,
             filled=difference.filled,

@@ -136,7 +136,7 @@ def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
     context.reset_operations()
     context.set_max_operations(most)
     try:
-        found = ask()
+        answer = ask()
         charge(pace.units * _fewer_than(context, pace.few, most) / 2)
     except isl.Error as error:
         if "operations" not in str(error):
@@ -145,7 +145,7 @@ def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
         raise _LongError from error
     finally:
         context.set_max_operations(0)
-    return found
+    return answer
 
 
 def _fewer_than(context: isl.Context, few: int, most: int) -> int:
@@ -169,13 +169,13 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     printed = answered_apart(_CHILD, json.dumps([kinds, texts, call, most]), time_left())
     charge(0)  # the clock may have stopped it
     try:
-        found, steps = json.loads(printed)
+        answer, steps = json.loads(printed)
     except (TypeError, ValueError) as error:  # it was stopped, or is not an interpreter of Python
         raise too_hard("isl does not answer the question") from error
-    charge(steps * pace.beyond / 2 if found else work_left() + 1)
-    if found in ("True", "False"):
-        return found == "True"
-    return type(of[0])(found, _context.get())
+    charge(steps * pace.beyond / 2 if answer else work_left() + 1)
+    if answer in ("True", "False"):
+        return answer == "True"
+    return type(of[0])(answer, _context.get())
 
 
 # The longest time, in seconds, that the system's clocks count in milliseconds.
@@ -299,11 +299,11 @@ class Region:
         """
         return asked("is_bounded", self.points)
 
-    def told(self, given: Region, without: str = "") -> str:
+    def beyond(self, given: Region, without: str = "") -> str:
         """Return the constraints beyond those given as text, a piece of all names left out.
 
         >>> even = Region.where(("x",), "x >= 1 and x mod 2 = 0")
-        >>> even.told(Region.where(("x",), "x >= 1"))
+        >>> even.beyond(Region.where(("x",), "x >= 1"))
         '(x) mod 2 = 0'
         """
         simple = asked("coalesce", asked("gist", self.points, given.points))

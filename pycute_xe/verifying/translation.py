@@ -53,7 +53,7 @@ from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounde
 from pycute_xe.verifying.points import Naming, View
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["EXACT", "claimed", "held"]
+__all__ = ["EXACT", "claimed", "formula_of"]
 
 # ------------------------------------------------------------ reading
 # Where what is computed in finite types is read as real arithmetic, and where it is not.
@@ -139,16 +139,16 @@ EXACT = frozenset({"f32", "f64", "s32", "u32", "s64", "u64", "tf32"})
 """Accumulators in which sums are read as real arithmetic, or integers overflow nowhere."""
 
 
-def held(node: Node, view: View, naming: Naming, kind: Numeric, real: set[str]) -> Formula:
+def formula_of(node: Node, view: View, naming: Naming, kind: Numeric, real: set[str]) -> Formula:
     """Return what a node's positions hold of a type, as a formula at the points of a view.
 
     ``real`` takes in what was read as real arithmetic. Raises `UndecidableError` for contents that
     have no formula.
     """
-    return LIMITS.check(_Held(view, naming, real).formula(node, (), Reading.of(kind)))
+    return LIMITS.check(_Formulas(view, naming, real).formula(node, (), Reading.of(kind)))
 
 
-class _Held:
+class _Formulas:
     def __init__(self, view: View, naming: Naming, real: set[str]) -> None:
         self.view, self.naming, self.real = view, naming, real
 
@@ -299,9 +299,9 @@ class _Claimed:
 
 def _element(place: Place) -> Formula:
     """Return an element; of a type without a zero, what lies outside must not be taken for zero."""
-    found: Formula = (Term(1.0, (place,)),)
+    element: Formula = (Term(1.0, (place,)),)
     zeroless = place.numeric is not None and place.numeric.row.positive
-    return call(WHOLE, found) if zeroless and place.at else found
+    return call(WHOLE, element) if zeroless and place.at else element
 
 
 def _rounds(value: object) -> bool:

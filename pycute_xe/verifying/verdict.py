@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pycute_xe.kernel import Counterexample
-from pycute_xe.signatures import held_fields
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import glance, shown
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
@@ -105,7 +105,7 @@ Answer = Literal["proved", "disproved", "needs", "undecided"]
 MARKS = {"proved": "✓", "disproved": "✗", "needs": "!", "undecided": "?"}
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Proof:
     """One property of a kernel, and one of four answers; only "proved" is truthy.
@@ -147,7 +147,7 @@ class Proof:
         )
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run of a kernel that is right: sizes by name, the data, and how many work-groups ran.
@@ -168,7 +168,7 @@ class Run:
         return f"{sizes} with {self.data}{part}".strip()
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Tried:
     """The runs by which a proof was tried, and why others were not done.
@@ -189,7 +189,7 @@ class Tried:
         return "\n".join([*lines, *([f"not tried: {self.reason}"] if self.reason else [])])
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """All proofs of a kernel; truthy when every one is "proved".
@@ -231,13 +231,15 @@ class Verdict:
 
     def __str__(self) -> str:
         """The outcome, a line for each proof, the assumptions, and what fails first."""
-        told = {
+        headings = {
             "proved": "verified" if self.tried else "proved, not tried",
             "disproved": f"{self._count('disproved')} of {len(self.proofs)} properties fail",
             "needs": "holds for some sizes only",
             "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
         }
-        lines = [f"{self.kernel}: {told[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"]
+        lines = [
+            f"{self.kernel}: {headings[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"
+        ]
         lines += [f"  {proof}" for proof in self.proofs]
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         lines += [f"  {line}" for line in str(self.tried).splitlines()]

@@ -66,7 +66,8 @@ def said() -> dict[str, Owners]:
         height, cols = row["BlockShape"]
         atom: Any = get_atom(row["name"])
         onto = sorted(offsets) == list(range(height * cols))
-        if row["stride_case"] == "default" and onto and atom.name.says("dealt") != "sides swapped":
+        swapped = atom.name.fact_of("dealt") == "sides swapped"
+        if row["stride_case"] == "default" and onto and not swapped:
             places = [divmod(i, cols) for i in offsets]
             found[row["name"]] = {p: (i % 16, i // 16) for i, p in enumerate(places)}
     return found
@@ -143,7 +144,7 @@ def words(change: AtomDiff) -> str:
 
 
 @every(
-    ("a", "b", "says"),
+    ("a", "b", "fact_of"),
     [
         ("U16x32x16_LD_N", "U16x32x16_LD_V", "2 rows share each dword of XE_2D_U16x32x16_LD_V"),
         ("U8x32x16_LD_N", "U8x32x16_LD_V", "4 rows share each dword of XE_2D_U8x32x16_LD_V: VNNI"),
@@ -157,10 +158,10 @@ def words(change: AtomDiff) -> str:
         ("U16x16x16_LD_V", None, "read in units of 32 bits, registers show"),
     ],
 )
-def test_what_it_means(a: str, b: str | None, says: str) -> None:
+def test_what_it_means(a: str, b: str | None, fact_of: str) -> None:
     change = cx.diff(f"XE_2D_{a}", b and f"XE_2D_{b}")
-    assert says in words(change)
-    assert says.split(" of ")[0] in str(change)
+    assert fact_of in words(change)
+    assert fact_of.split(" of ")[0] in str(change)
 
 
 def test_a_template_and_an_older_name_of_one_message() -> None:
@@ -289,7 +290,7 @@ def test_it_fits_one_screen() -> None:
 
 
 @every(
-    ("arguments", "says"),
+    ("arguments", "fact_of"),
     [
         ((BF16, "XE_2D_U16x8x16_LD_N"), "a copy and an MMA cannot be compared"),
         (("XE_2D_U16x8x16_LD_N", cx.XE_DPAS_TT(8, "f32", "bf16")), "call feeds"),
@@ -300,6 +301,6 @@ def test_it_fits_one_screen() -> None:
         (("XE_2D_U16x8x16_LD",), "did you mean"),
     ],
 )
-def test_refusals(arguments: tuple[Any, ...], says: str) -> None:
-    with pytest.raises(CuteError, match=says):
+def test_refusals(arguments: tuple[Any, ...], fact_of: str) -> None:
+    with pytest.raises(CuteError, match=fact_of):
         cx.diff(*arguments)

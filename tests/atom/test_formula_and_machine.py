@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 from every import every
-from executed_images import as_held, executed_block
+from executed_images import as_type, executed_block
 from sampling import WHOLE, sampled
 
 import pycute_xe as cx
@@ -57,7 +57,7 @@ def image_of(atom: CopyAtom | LegacyCopyAtom, target: str) -> np.ndarray:
 
 def shows(slots: np.ndarray, owned: np.ndarray, unit: int) -> bool:
     """Whether work-items that read registers in units of so many slots find what is said."""
-    held = as_held(slots, unit)[:, : owned.shape[1]]
+    held = as_type(slots, unit)[:, : owned.shape[1]]
     return bool(np.array_equal(held, owned))
 
 

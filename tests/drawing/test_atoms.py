@@ -142,7 +142,7 @@ def test_panels_of_every_shipped_name_say_what_its_atom_says(name: str) -> None:
         )
     agree_on_colours_and_marks(drawing, atom.registers().owners())
     drew_marks = any(cell.wrong for cell in panels(drawing)[ITEMS].cells)
-    swapped = atom.name.says("dealt") == "sides swapped"
+    swapped = atom.name.fact_of("dealt") == "sides swapped"
     assert drew_marks != atom.faithful or swapped
     verdict = [line for line in drawing.scene.caption if line.startswith("Faithful")]
     assert bool(verdict) == atom.faithful

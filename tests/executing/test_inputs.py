@@ -106,7 +106,7 @@ def test_what_holds_no_real_numbers_is_refused(kernel: Kernel, value: Any) -> No
 def test_shapes_that_do_not_match(kernel: Kernel) -> None:
     with pytest.raises(InputError, match="A has 3 columns, B has 4 rows"):
         cx.run(kernel, matrix(2, 3), matrix(4, 5))
-    with pytest.raises(InputError, match="B has 1 dimensions"):
+    with pytest.raises(InputError, match="B has 1 dimension"):
         cx.run(kernel, matrix(2, 3), np.zeros(3, BF16))
 
 

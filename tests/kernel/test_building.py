@@ -331,7 +331,7 @@ SLIPS: dict[Callable[[KernelBuilder], None], str] = {
     unwritten: "x is read before it is written, on some path",
     unknown_fragment: "the name z is unknown",
     unknown_operand: "there is no operand C",
-    unknown_function: "it is not a known function",
+    unknown_function: "is not a known function",
     tile_in_unequal_parts: "4 subgroups cannot take equal parts of a tile of 33 x 63",
     tile_smaller_than_a_message: "no message moves 1 x 2 of it",
     tiles_of_two_sizes: "a subgroup does not have the elements of x",

@@ -57,9 +57,9 @@ def test_conditions_and_indices() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("relu(A[m,k])", "it is not an equation"),
+        ("relu(A[m,k])", "is not an equation"),
         ("D[m,1] = A[m,n]", "D.m,1. is not an output with a name for each mode"),
-        ("D[m,n] = A[m,n", "it is not an expression"),
+        ("D[m,n] = A[m,n", r"'A\[m,n' is not an expression"),
         ("D[m,n] = X[m,n]", "X is not an operand"),
         ("D[m,n] = A[m,i]", "the name i is unknown"),
         ("D[m,n] = sum(i, 1)", "nothing says how far it runs"),

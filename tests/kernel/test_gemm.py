@@ -202,6 +202,8 @@ def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
     with pytest.raises(KernelError, match=r"Dpas is not a tiled MMA.*workgroup_mma"):
         cx.kernel.gemm(op)
     with pytest.raises(KernelError, match="a copy is neither a tiled copy, an atom nor the name"):
+        cx.kernel.kernel(cx.kernel.Mainloop(mma, cx.kernel.Input(copy=3)))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"copy_a is an int\. .*TiledCopy"):
         cx.kernel.gemm(mma, copy_a=3)
     with pytest.raises(KernelError, match=r"stages is 1\.5"):
         cx.kernel.gemm(mma, stages=1.5)

@@ -12,7 +12,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.arch import lsc
 from pycute_xe.converting import convert
-from pycute_xe.drawing.images import held
+from pycute_xe.drawing.images import operand_image
 from pycute_xe.errors import KernelError, TargetError
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare
@@ -68,7 +68,7 @@ def test_scales_are_loaded_once_for_each_group() -> None:
         ({"transform_b": "B * s[k/1,n]"}, "a group of 1 along k is not a multiple of the 32 k"),
         ({"transform_b": "B * s[k/64]"}, "is not indexed by n"),
         ({"transform_b": "B * s[n] + s"}, "s is indexed in two ways"),
-        ({"transform_a": "A *"}, "it is not an expression"),
+        ({"transform_a": "A *"}, 'is not an expression. Way out: write "A"'),
         (
             {"transform_b": "B - z[k/64,n]", "orders": {"z": "col"}},
             "z[k/64,n] is stored by columns, where the values of one group",
@@ -106,7 +106,7 @@ def test_the_fast_executor_takes_whole_matrices(form: Form) -> None:
 def test_the_registers_that_a_scaled_operand_is_read_from_are_drawn() -> None:
     """Conversion and scale leave every element where it was: DPAS reads B as without them."""
     plain, scaled = made(FORMS[0]), made(FORMS[9])
-    assert held(scaled, "B", 1)[0] == held(plain, "B", 1)[0]
+    assert operand_image(scaled, "B", 1)[0] == operand_image(plain, "B", 1)[0]
     assert "tBrB" in cx.draw(scaled, "B", view="reorder").svg
 
 

@@ -132,7 +132,7 @@ def test_modes_are_chosen(layout: Layout, data: st.DataObject) -> None:
 
 
 def test_text_is_not_a_shape() -> None:
-    with pytest.raises(ShapeError, match=r"Way out: use Layout.from_str\('\(4,8\):\(8,1\)'\)"):
+    with pytest.raises(ShapeError, match=r"Way out: use Layout.from_str\(.\(4,8\):\(8,1\).\)"):
         Layout("(4,8):(8,1)")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from executed_images import as_held, executed_block
+from executed_images import as_type, executed_block
 
 import pycute_xe as cx
 from pycute_xe.cutlass.known_names import shipped_names
@@ -28,7 +28,7 @@ def image(name: str) -> np.ndarray:
     rows, columns = atom.shape
     wide = atom.place_in_memory(rows - 1, columns - 1)[1] + 1
     slots = executed_block(atom.messages("bmg"), wide * bits // 8, bits)
-    held = as_held(slots, atom.unit_bits // bits)
+    held = as_type(slots, atom.unit_bits // bits)
     return np.where(held[..., None] < 0, -1, np.stack(np.divmod(held, wide), axis=-1))
 
 

@@ -21,7 +21,7 @@ from pycute_xe.arch import get_target
 from pycute_xe.atom import Block2DOp, MmaAtom, TiledCopy, TiledMma, copy_atom, linear_copy, mma_atom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.cutlass import LegacyCopyAtom, legacy_copy, legacy_name
-from pycute_xe.executing.copies import held_places
+from pycute_xe.executing.copies import moved_places
 from pycute_xe.holding import tables
 from pycute_xe.layout import Layout, make_layout, size
 
@@ -339,13 +339,13 @@ PUT = {name for name in COPIES if name.startswith(("gathers", "scatters", "messa
 
 def forget() -> None:
     """Ask the machine again of what it has moved."""
-    for kept in (held_places, tables.anchors):
+    for kept in (moved_places, tables.anchors):
         kept.cache_clear()
 
 
 def machine(copy: Any, unit: int) -> np.ndarray:
     """What each value of each work-item is, as the machine moves it, as `ownership` counts it."""
-    held = held_places(copy, get_target("bmg"), unit)
+    held = moved_places(copy, get_target("bmg"), unit)
     turned = isinstance(copy, LegacyCopyAtom) and copy.place_in_memory(0, 1) == (1, 0)
     return held[..., ::-1] if turned else held
 

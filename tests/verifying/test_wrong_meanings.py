@@ -45,8 +45,8 @@ def shifted(right: Any, walker: Any, statement: Any) -> None:
 def stored_elsewhere(right: Any, walker: Any, statement: Any) -> None:
     """What is stored lies at the place of the register before it."""
     right(walker, statement)
-    last = walker.found.writes[-1]
-    walker.found.writes[-1] = replace(last, places=np.roll(last.places, 1, axis=1))
+    last = walker.followed.writes[-1]
+    walker.followed.writes[-1] = replace(last, places=np.roll(last.places, 1, axis=1))
 
 
 def shared_elsewhere(right: Any, walker: Any, statement: Any) -> None:

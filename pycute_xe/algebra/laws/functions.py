@@ -99,14 +99,14 @@ def sort(layout: Layout, result: Layout) -> str | None:
             broken = broken or (
                 f"leaf {i} of the result steps by {leaf(1)}, leaf {i + 1} by {following(1)}"
             )
-    found, wanted = sorted(law.values(result)), sorted(law.values(layout))
+    offsets, wanted = sorted(law.values(result)), sorted(law.values(layout))
     return (
         broken
         or law.equal("size(result)", size(result), "size(layout)", size(layout))
         or law.agree(
             size(layout),
             "the result's offset {c} in order",
-            lambda i: found[i],
+            lambda i: offsets[i],
             "the layout's",
             lambda i: wanted[i],
         )
@@ -155,15 +155,15 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int, result: Layout) 
     counting: list[int] = [0]
     if parts > 1:
         counting = [i for i, leaf in enumerate(law.leaf_modes(layout)) if law.same(leaf(1), 1)]
-    found = [_recast(layout, parts, unit, leaf, result) for leaf in counting]
-    if not found:
+    faults = [_recast(layout, parts, unit, leaf, result) for leaf in counting]
+    if not faults:
         return f"no leaf of {layout} counts the parts of an element"
-    return None if None in found else found[0]
+    return None if None in faults else faults[0]
 
 
 def _recast(layout: Layout, parts: int, unit: int, counting: int, result: Layout) -> str | None:
     """Judge a result in which one leaf counts the parts of an element."""
-    whole, found = flatten(layout), flatten(result)
+    whole, recast = flatten(layout), flatten(result)
     extents = [
         size(leaf) * (parts if i == counting else 1)
         for i, leaf in enumerate(law.leaf_modes(layout))
@@ -187,7 +187,7 @@ def _recast(layout: Layout, parts: int, unit: int, counting: int, result: Layout
     return broken or law.agree(
         tuple(extents),
         "result(groups of part ({c}))",
-        lambda c: law.at(found, tuple(e // g for e, g in zip(c, groups, strict=True))),
+        lambda c: law.at(recast, tuple(e // g for e, g in zip(c, groups, strict=True))),
         "the unit of the part",
         lambda c: place(c) // unit,
     )

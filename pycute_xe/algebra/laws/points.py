@@ -301,18 +301,18 @@ def find_places(part: Layout) -> Places:
     Places(starts=(0,), free=2, repeats=False)
     """
     offsets = set(values(part))
-    held: set[int] = set()
+    taken: set[int] = set()
     starts: list[int] = []
     free = 0
     while min(offsets) == 0:
         copy = {free + offset for offset in offsets}
-        if copy & held:
+        if copy & taken:
             break
-        held |= copy
+        taken |= copy
         starts.append(free)
-        while free in held:
+        while free in taken:
             free += 1
-        if free == len(held):  # no hole is left behind
+        if free == len(taken):  # no hole is left behind
             return Places(tuple(starts), free, repeats=True)
     return Places(tuple(starts), free, repeats=False)
 
@@ -339,8 +339,8 @@ def by_mode(law: Law, whole: Layout, tiler: tuple[Any, ...], result: Layout) -> 
     """
     broken = _ranks(whole, tiler, result)
     for i, mode in enumerate(() if broken else whole):
-        found = law(mode, tiler[i], result[i]) if i < len(tiler) else kept(mode, result[i])
-        broken = broken or in_mode(i, found)
+        fault = law(mode, tiler[i], result[i]) if i < len(tiler) else kept(mode, result[i])
+        broken = broken or in_mode(i, fault)
     return broken
 
 
@@ -371,10 +371,10 @@ def zipped(law: Law, whole: Layout, tiler: Tiler, result: Layout) -> str | None:
     broken = broken or _ranks(whole, tiler, second)
     for i, mode in enumerate(() if broken else whole):
         if i < len(tiler):
-            found = zipped(law, mode, tiler[i], pair(first[i], second[i]))
+            fault = zipped(law, mode, tiler[i], pair(first[i], second[i]))
         else:
-            found = kept(mode, second[i])
-        broken = broken or in_mode(i, found)
+            fault = kept(mode, second[i])
+        broken = broken or in_mode(i, fault)
     return broken
 
 

@@ -58,13 +58,13 @@ def _places(
     if places.repeats:
         return places
     where = {number(c): start(c) for c in law.points(shape)}
-    held: set[Any] = set()
+    taken: set[Any] = set()
     before = -1
     for k in sorted(where):
         copy = {where[k] + offset for offset in law.values(block)}
-        if where[k] <= before or copy & held:
+        if where[k] <= before or copy & taken:
             return f"copy {k} starts at {where[k]} and meets or precedes one of a lesser number"
-        held |= copy
+        taken |= copy
         before = where[k]
     return lambda k: where[k]
 
@@ -149,36 +149,38 @@ def _paired(
     outer += (1,) * (count - len(outer))
     broken = law.equal("rank(result)", rank(result), "of the pairs", count)
     for i, sizes in enumerate(() if broken else zip(inner, outer, strict=True)):
-        found = product_each(result[i].shape)
+        product_sizes = product_each(result[i].shape)
         wanted = sizes[::-1] if raked else sizes
-        broken = broken or law.in_mode(i, law.equal("the sizes", found, "block and copies", wanted))
+        broken = broken or law.in_mode(
+            i, law.equal("the sizes", product_sizes, "block and copies", wanted)
+        )
     return (inner, outer), broken
 
 
 def _ranked(block: Layout, tiler: Layout, result: Layout, raked: bool) -> str | None:
     sizes, broken = _paired(block, tiler, result, raked)
 
-    def found(c: Any) -> Any:
+    def value_at(c: Any) -> Any:
         return result(tuple(zip(*(c[::-1] if raked else c), strict=True)))
 
     def number(y: Any) -> Any:
         return _by_modes(tiler, y[: rank(tiler)])
 
-    return broken or _copied(block, sizes, number, found)
+    return broken or _copied(block, sizes, number, value_at)
 
 
 def _copied(
-    block: Layout, sizes: Any, number: Callable[[Any], Any], found: Callable[[Any], Any]
+    block: Layout, sizes: Any, number: Callable[[Any], Any], value_at: Callable[[Any], Any]
 ) -> str | None:
     """Judge the value at each coordinate of the block and coordinate of the copies."""
     origin = (0,) * len(sizes[0])
-    places = _places(block, sizes[1], number, lambda y: found((origin, y)))
+    places = _places(block, sizes[1], number, lambda y: value_at((origin, y)))
     if isinstance(places, str):
         return places
     return law.agree(
         sizes,
         "result(x, y paired) at (x,y) = ({c})",
-        found,
+        value_at,
         "block(x) + place of the copy",
         lambda c: _by_modes(block, c[0][: rank(block)]) + places(number(c[1])),
     )

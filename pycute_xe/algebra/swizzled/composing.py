@@ -197,16 +197,16 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
 
 def _merged(a: Swizzle, b: Swizzle) -> Swizzle:
     """Return one swizzle for two, where there is one: linear in bits, so bits decide."""
-    found = make_swizzle(a.yyy_mask ^ b.yyy_mask, a.zzz_mask ^ b.zzz_mask)
+    merged = make_swizzle(a.yyy_mask ^ b.yyy_mask, a.zzz_mask ^ b.zzz_mask)
     for i in range(max(a.block, b.block, a.yyy_mask + 1, b.yyy_mask + 1).bit_length()):
-        if found(1 << i) != a(b(1 << i)):
+        if merged(1 << i) != a(b(1 << i)):
             raise ShapeError(
                 "composition",
                 {"a": a, "b": b},
                 "the product of a and b is not one swizzle",
                 "compose swizzles of one shift whose bits do not meet",
             )
-    return found
+    return merged
 
 
 def _through(a: Layout, b: Swizzle) -> ComposedLayout:
@@ -221,16 +221,16 @@ def _through(a: Layout, b: Swizzle) -> ComposedLayout:
             f"use extents of powers of two, together a multiple of {b.block}",
         )
     as_f2(a)  # refuses where a adds with carries: then its offsets are not linear in bits
-    found = make_swizzle(a(b.yyy_mask), a(b.zzz_mask))
+    swizzle = make_swizzle(a(b.yyy_mask), a(b.zzz_mask))
     for i in range((end - 1).bit_length()):
-        if found(a(1 << i)) != a(b(1 << i)):
+        if swizzle(a(1 << i)) != a(b(1 << i)):
             raise ShapeError(
                 "composition",
                 {"a": a, "b": b},
-                f"the strides of a move the bit {i} away from where {found} finds it",
+                f"the strides of a move the bit {i} away from where {swizzle} finds it",
                 "use strides that keep the bits of the swizzle together",
             )
-    return ComposedLayout(found, 0, a)
+    return ComposedLayout(swizzle, 0, a)
 
 
 def right_inverse(layout: AnyLayout) -> AnyLayout:

@@ -60,10 +60,10 @@ def max_common_layout(a: Layout | ComposedLayout, b: Layout | ComposedLayout) ->
     >>> print(max_common_layout(X, Layout((8, 16))))
     8:1
     """
-    found = common.max_common_layout(_beneath(a), _beneath(b))
-    count = plain.size(found)
+    common_modes = common.max_common_layout(_beneath(a), _beneath(b))
+    count = plain.size(common_modes)
     most = _kept(count, a, b)
-    return found if most == count else compose.composition(found, Layout(most))
+    return common_modes if most == count else compose.composition(common_modes, Layout(most))
 
 
 def max_common_vector(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> Any:

@@ -325,12 +325,12 @@ def _instruction_check_types(types: tuple[str, str, str, str]) -> None:
     if types in _types():
         return
     d, a, b, c = map(_spelling, types)
-    said = "; ".join(f"{why.condition} [{why.source}]" for why in types_broken(b, a, d, c))
+    conditions = "; ".join(f"{why.condition} [{why.source}]" for why in types_broken(b, a, d, c))
     near = " or ".join(f"({', '.join(row)})" for row in nearest_types(types))
     raise DTypeError(
         "Dpas",
         dict(zip("DABC", types, strict=True)),
-        f"no instruction takes these types: {said}",
+        f"no instruction takes these types: {conditions}",
         f"(D, A, B, C) = {near}",
     )
 
@@ -348,12 +348,12 @@ def _types() -> frozenset[tuple[str, str, str, str]]:
 @cache
 def _shape() -> Mapping[str, int]:
     """The one shape row; targets that differ would need one each."""
-    found = rows("dpas", "shape")
-    if len(found) != 1:
+    shapes = rows("dpas", "shape")
+    if len(shapes) != 1:
         raise CuteError(
-            "Dpas", {"rows": len(found)}, "the targets have different shapes", "name a target"
+            "Dpas", {"rows": len(shapes)}, "the targets have different shapes", "name a target"
         )
-    return cast("Mapping[str, int]", found[0])
+    return cast("Mapping[str, int]", shapes[0])
 
 
 # ------------------------------------------------------------ message
@@ -414,12 +414,12 @@ class DpasMessage(DpasParts):
         wide = "f32" if "f" in self.src2_type else "s32"
         d = D or (wide if self.dst_type is None else numeric_name(self.dst_type))
         c = C or (d if self.src0_type is None else numeric_name(self.src0_type))
-        found = Dpas(self.repeat, *map(as_numeric, (d, a, b, c)), exec_size=self.exec_size)
-        if self.depth != found.depth:
+        dpas = Dpas(self.repeat, *map(as_numeric, (d, a, b, c)), exec_size=self.exec_size)
+        if self.depth != dpas.depth:
             raise ShapeError(
-                "DpasMessage", {"depth": self.depth}, f"it is {found.depth}", f"use {found.depth}"
+                "DpasMessage", {"depth": self.depth}, f"it is {dpas.depth}", f"use {dpas.depth}"
             )
-        return found
+        return dpas
 
     def check(self, target: str | Target) -> tuple[Broken, ...]:
         """Return every rule that the message breaks on a target, errors first; empty if legal.
@@ -431,8 +431,8 @@ class DpasMessage(DpasParts):
         ['pair', 'depth-8']
         """
         name = get_target(target).name
-        found = judge(rules("dpas", "rule", name), self.quantities, _PRODUCTS)
-        return types_broken(*self._types, name) + found
+        broken = judge(rules("dpas", "rule", name), self.quantities, _PRODUCTS)
+        return types_broken(*self._types, name) + broken
 
     def nearest(self, target: str | Target) -> DpasMessage:
         """Return the message with the numbers that the rules of a target allow.
@@ -448,20 +448,20 @@ class DpasMessage(DpasParts):
         wrong = types_broken(*self._types, name)
         if wrong:
             raise DTypeError("nearest", {"message": self}, wrong[0].condition, wrong[0].fix)
-        found = rules("dpas", "rule", name)
+        table = rules("dpas", "rule", name)
         moved = replace(
             self,
-            depth=_nearest(found, "depth", self.depth),
-            repeat=_nearest(found, "repeat", self.repeat),
-            exec_size=_nearest(found, "exec_size", self.exec_size),
+            depth=_nearest(table, "depth", self.depth),
+            repeat=_nearest(table, "repeat", self.repeat),
+            exec_size=_nearest(table, "exec_size", self.exec_size),
         )
         values = moved.quantities
         return replace(
             moved,
-            dst=Register(self.dst.name, nearest(found, "dst", values)),
-            src0=self.src0 and Register(self.src0.name, nearest(found, "src0", values)),
-            src1=Register(self.src1.name, nearest(found, "src1", values)),
-            src2=Register(self.src2.name, nearest(found, "src2", values)),
+            dst=Register(self.dst.name, nearest(table, "dst", values)),
+            src0=self.src0 and Register(self.src0.name, nearest(table, "src0", values)),
+            src1=Register(self.src1.name, nearest(table, "src1", values)),
+            src2=Register(self.src2.name, nearest(table, "src2", values)),
         )
 
     @property
@@ -554,9 +554,9 @@ def _check_numbers(message: DpasMessage) -> None:
         )
 
 
-def _nearest(found: tuple[Rule, ...], quantity: str, value: int) -> int:
+def _nearest(table: tuple[Rule, ...], quantity: str, value: int) -> int:
     """The legal value next to one, below or above."""
-    for rule in found:
+    for rule in table:
         if rule.quantity == quantity:
             value = rule.nearest({quantity: value})
     return value

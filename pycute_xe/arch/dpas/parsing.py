@@ -59,15 +59,15 @@ class _Scanner:
 
     def skip(self) -> None:
         """Move past blanks."""
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        blanks = _SPACE.match(self.text, self.at)
+        self.at = blanks.end() if blanks else self.at
 
     def maybe(self, pattern: str) -> re.Match[str] | None:
         """Read a pattern if it is there."""
-        found = _compiled(pattern).match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        return found
+        match = _compiled(pattern).match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
 
     def ahead(self, pattern: str) -> bool:
         """Tell whether a pattern comes next."""
@@ -75,10 +75,10 @@ class _Scanner:
 
     def take(self, pattern: str, wanted: str, fix: str) -> re.Match[str]:
         """Read a pattern that must be there."""
-        found = self.maybe(pattern)
-        if found is None:
+        match = self.maybe(pattern)
+        if match is None:
             raise self.error(f"expected {wanted}", fix)
-        return found
+        return match
 
     def done(self) -> bool:
         """Tell whether only blanks are left."""
@@ -89,8 +89,8 @@ class _Scanner:
         """Make the error that points at a column, the present one if none is given."""
         column = (self.at if at is None else at) + 1
         rest = self.text[column - 1 :].split(maxsplit=1)
-        found = f", found {quoted(rest[0])}" if rest else ", the text ends"
-        return InputError("parse", {"text": self.text}, f"column {column}: {condition}{found}", fix)
+        seen = f", found {quoted(rest[0])}" if rest else ", the text ends"
+        return InputError("parse", {"text": self.text}, f"column {column}: {condition}{seen}", fix)
 
 
 @cache
@@ -148,16 +148,16 @@ def _raw(scanner: _Scanner, part: str) -> Register:
     """A raw operand, ``V1.64``: a variable and a byte offset."""
     scanner.skip()
     start = scanner.at
-    found = _raw_or_null(scanner, part)
-    if found is None:
+    register = _raw_or_null(scanner, part)
+    if register is None:
         raise scanner.error(f"{part} cannot be null, only src0 can", "name a variable", start)
-    return found
+    return register
 
 
 def _raw_or_null(scanner: _Scanner, part: str) -> Register | None:
     scanner.skip()
-    found = scanner.take(rf"{_NAME}(?:\.(\d+))?", f"{part}, a variable", "write V1.0")
-    return None if is_null(found[1]) else Register(found[1], int(found[2] or 0))
+    match = scanner.take(rf"{_NAME}(?:\.(\d+))?", f"{part}, a variable", "write V1.0")
+    return None if is_null(match[1]) else Register(match[1], int(match[2] or 0))
 
 
 def _region(scanner: _Scanner) -> Register:
@@ -165,15 +165,15 @@ def _region(scanner: _Scanner) -> Register:
     scanner.skip()
     start = scanner.at
     pattern = rf"{_NAME}(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|\.(\d+))?"
-    found = scanner.take(pattern, "src2, a variable", "write V4(0,0)")
-    if is_null(found[1]):
+    match = scanner.take(pattern, "src2, a variable", "write V4(0,0)")
+    if is_null(match[1]):
         raise scanner.error("src2 cannot be null, only src0 can", "name a variable", start)
-    if found[2] is None:
-        offset = int(found[4] or 0)
+    if match[2] is None:
+        offset = int(match[4] or 0)
         if offset % 4:
             raise scanner.error("src2 starts at a dword", "write V4(register,dword)", start)
-        return Register(found[1], offset)
-    return Register(found[1], int(found[2]) * grf_bytes() + int(found[3]) * 4)
+        return Register(match[1], offset)
+    return Register(match[1], int(match[2]) * grf_bytes() + int(match[3]) * 4)
 
 
 def _assembly(scanner: _Scanner, unmasked: bool) -> DpasMessage:
@@ -218,16 +218,16 @@ def _typed_or_null(
     scanner: _Scanner, part: str, precision: bool = False
 ) -> tuple[Register | None, str]:
     scanner.skip()
-    found = scanner.take(rf"{_NAME}(?:\.(\d+))?:", f"{part}, a register", "write r3:f")
+    match = scanner.take(rf"{_NAME}(?:\.(\d+))?:", f"{part}, a register", "write r3:f")
     start = scanner.at
     kind = scanner.take(r"[A-Za-z]\w*", "a type", "write f, bf, hf, d or ud")[0].lower()
     if precision:
         kind = _unassembled().get(kind, kind)
         if kind not in spellings():
             raise scanner.error("unknown precision", "write bf, hf, tf32, b, …", start)
-    if is_null(found[1]):
+    if is_null(match[1]):
         return None, kind
-    return Register(found[1], int(found[2] or 0) * element_bytes(kind)), kind
+    return Register(match[1], int(match[2] or 0) * element_bytes(kind)), kind
 
 
 @cache

@@ -45,12 +45,14 @@ def listed_types() -> tuple[Types, ...]:
     >>> ("f32", "f4e2m1", "f4e2m1", "f32") in listed_types()
     False
     """
-    found = rows("dpas", "combination")
-    return _of(tuple(r for r in found if {*targets()} & {*_names(r, "targets")}))
+    combinations = rows("dpas", "combination")
+    return _of(tuple(r for r in combinations if {*targets()} & {*_names(r, "targets")}))
 
 
-def _of(found: tuple[Row, ...]) -> tuple[Types, ...]:
-    types = (each for row in found for each in product(*(_names(row, key) for key in "dabc")))
+def _of(combinations: tuple[Row, ...]) -> tuple[Types, ...]:
+    types = (
+        each for row in combinations for each in product(*(_names(row, key) for key in "dabc"))
+    )
     return tuple(dict.fromkeys(cast("Types", each) for each in types))
 
 
@@ -92,8 +94,8 @@ def operations() -> Mapping[int, int]:
     >>> operations()[16]
     2
     """
-    found = rows("dpas", "operations")
-    return {cast("int", row["bits"]): cast("int", row["count"]) for row in found}
+    table = rows("dpas", "operations")
+    return {cast("int", row["bits"]): cast("int", row["count"]) for row in table}
 
 
 @cache
@@ -157,11 +159,11 @@ def types_broken(
     """
     combination = _combination(src1, src2, target)
     if combination is None:
-        refused = [r for r in _said("refused", target) if {src1, src2} & set(_names(r, "visa"))]
+        refused = [r for r in _reasons("refused", target) if {src1, src2} & set(_names(r, "visa"))]
         if refused:
             return tuple(_broken(row, src1, src2) for row in refused)
         unknown = _not_multiplied(src1, src2, target)
-        return unknown or tuple(_broken(row, src1, src2) for row in _said("pair", target))
+        return unknown or tuple(_broken(row, src1, src2) for row in _reasons("pair", target))
     return tuple(
         _outside(combination, part, given)
         for part, given in (("dst", dst), ("src0", src0))
@@ -222,10 +224,10 @@ def _rows(table: str, target: str | None) -> tuple[Row, ...]:
     return rows("dpas", table) if target is None else rows_for("dpas", table, target)
 
 
-def _said(table: str, target: str | None) -> tuple[Row, ...]:
+def _reasons(table: str, target: str | None) -> tuple[Row, ...]:
     """The rows of reasons: those of a target, or those that hold on all."""
-    found = _rows(table, target)
-    return found if target else tuple(row for row in found if "targets" not in row)
+    reasons = _rows(table, target)
+    return reasons if target else tuple(row for row in reasons if "targets" not in row)
 
 
 def _names(row: Row, key: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
 from pycute_xe.errors import CuteError, InputError, ShapeError
 from pycute_xe.facts import rows
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = ["decode", "SURFACE", "Encoding", "Field", "encode", "Tables"]
 
@@ -53,7 +53,7 @@ _VARIABLE, _PREDICATE = re.compile(r"V(0|[1-9][0-9]{0,8})"), re.compile(r"P([1-9
 _FIRST_FREE, _PREDICATES = 32, 4096
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Tables:
     """Which place each name has in a kernel's tables: pairs of variables, and of predicates.
@@ -162,17 +162,17 @@ def _places(
     names: Iterable[str], plain: re.Pattern[str], first: int
 ) -> tuple[tuple[str, int], ...]:
     listed = list(dict.fromkeys(names))
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     for name in listed:
         match = plain.fullmatch(name)
         if match and (plain is _VARIABLE or int(match[1]) < _PREDICATES):
-            found[name] = int(match[1])
+            places[name] = int(match[1])
     for name in listed:
-        if name not in found:
-            while first in found.values():
+        if name not in places:
+            while first in places.values():
                 first += 1
-            found[name] = first
-    return tuple((name, found[name]) for name in listed)
+            places[name] = first
+    return tuple((name, places[name]) for name in listed)
 
 
 @cache
@@ -479,8 +479,10 @@ def decode(code: Encoding | bytes, names: Tables | None = None) -> Message | Blo
 
 def _operation(cursor: Cursor) -> str:
     if cursor.take("ub") != opcode():
-        found = cursor.data[0]
-        raise InputError("decode", {"byte": 0}, f"the opcode is {found:#x}", f"use {opcode():#x}")
+        opcode_byte = cursor.data[0]
+        raise InputError(
+            "decode", {"byte": 0}, f"the opcode is {opcode_byte:#x}", f"use {opcode():#x}"
+        )
     number = cursor.take("ub")
     by_number = {value: name for name, value in sub_operations().items()}
     if number not in by_number:

@@ -13,7 +13,7 @@ from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
 from pycute_xe.facts import Row, rows, rows_for
-from pycute_xe.signatures import held_fields, shortly, typed
+from pycute_xe.signatures import checked_fields, shortly, typed
 
 __all__ = [
     "Descriptor",
@@ -114,13 +114,13 @@ def names_of(field: str) -> Mapping[int, str]:
 
 def named(field: str, number: int, place: int) -> str:
     """Return the name that a number stands for; `InputError` if none does."""
-    found = names_of(field).get(number)
-    if found is None:
+    meaning = names_of(field).get(number)
+    if meaning is None:
         known = ", ".join(f"{n} ({name})" for n, name in sorted(names_of(field).items()))
         raise InputError(
             "decode", {"byte": place}, f"{field} is {number}, which no row names", f"use {known}"
         )
-    return found
+    return meaning
 
 
 # ------------------------------------------------------------ descriptor
@@ -136,7 +136,7 @@ class Words(NamedTuple):
     ext: int = 0
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Descriptor:
     """What the descriptor of a send says about its message.
@@ -282,46 +282,46 @@ def decode_descriptor(
         raise _unknown(desc, f"the operation {desc & 0x3F:#x} is not one of LSC_UNTYPED")
     model = _named("model", desc >> 29 & 3, desc)
     fields = _fields(op, model, known)
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     left = dict(words)
     for row in fields:
         low, bits = cast("int", row["low"]), cast("int", row["bits"])
         word = cast("str", row["word"])
-        found[cast("str", row["field"])] = words[word] >> low & (1 << bits) - 1
+        values[cast("str", row["field"])] = words[word] >> low & (1 << bits) - 1
         left[word] &= ~((1 << bits) - 1 << low)
     # A register holds the surface of ss and bss, and the extended descriptor is its contents.
     if left["desc"] or (left["ext"] and model in ("flat", "bti")):
         raise _unknown(
             desc, f"bits outside all fields are set: {left['desc']:#x}, {left['ext']:#x}"
         )
-    return _described(op, sfid, model, found, fields, known)
+    return _described(op, sfid, model, values, fields, known)
 
 
 def _described(
-    op: str, sfid: str, model: str, found: dict[str, int], fields: tuple[Row, ...], target: Target
+    op: str, sfid: str, model: str, values: dict[str, int], fields: tuple[Row, ...], target: Target
 ) -> Descriptor:
-    desc, mask = found["op"], found.get("mask")
+    desc, mask = values["op"], values.get("mask")
     letters = None if mask is None else "".join(c for i, c in enumerate(_CHANNELS) if mask >> i & 1)
     if mask == 0:
         raise _unknown(desc, "no channel of a quad is enabled")
     data = DataType(
-        _named("data_size", found["data_size"], desc),
-        int(_named("elements", found.get("elements", 0), desc)),
-        bool(found.get("transpose", 0)),
+        _named("data_size", values["data_size"], desc),
+        int(_named("elements", values.get("elements", 0), desc)),
+        bool(values.get("transpose", 0)),
         letters,
     )
     default = "64" if operations()[op].block2d else "32"
-    bits = _named("addr_size", found["addr_size"], desc) if "addr_size" in found else default
+    bits = _named("addr_size", values["addr_size"], desc) if "addr_size" in values else default
     caching = {code: name for name, code in _cachings(op, target).items()}
-    if found["caching"] not in caching:
-        raise _unknown(desc, f"caching {found['caching']} has no meaning for {op}")
-    l1, l3 = caching[found["caching"]].split(".")
-    offset = found.get("offset", 0)
+    if values["caching"] not in caching:
+        raise _unknown(desc, f"caching {values['caching']} has no meaning for {op}")
+    l1, l3 = caching[values["caching"]].split(".")
+    offset = values.get("offset", 0)
     for row in fields:
         if row["field"] == "offset" and offset >> cast("int", row["bits"]) - 1:
             offset -= 1 << cast("int", row["bits"])
-    registers = found["dst_registers"], found["address_registers"]
-    packed, surface = bool(found.get("vnni", 0)), found.get("surface")
+    registers = values["dst_registers"], values["address_registers"]
+    packed, surface = bool(values.get("vnni", 0)), values.get("surface")
     common = (l1, l3, model, int(bits), *registers, packed, surface, offset)
     return Descriptor(op, sfid, data, *common)
 

@@ -86,7 +86,7 @@ def operations() -> dict[str, Operation]:
     >>> list(operations())[:4], len(operations())
     (['load', 'load_strided', 'load_quad', 'load_block2d'], 31)
     """
-    found = (
+    named = (
         Operation(
             cast("str", row["name"]),
             cast("int", row["code"]),
@@ -95,21 +95,21 @@ def operations() -> dict[str, Operation]:
         )
         for row in rows("lsc", "operation")
     )
-    return {op.name: op for op in sorted(found, key=lambda op: op.code)}
+    return {op.name: op for op in sorted(named, key=lambda op: op.code)}
 
 
 @typed
 def get_operation(name: object) -> Operation:
     """Return the sub-operation of a `Message` by its name; `ShapeError` for any other name."""
-    found = operations().get(name) if isinstance(name, str) else None
-    if found is None or found.block2d:
+    operation = operations().get(name) if isinstance(name, str) else None
+    if operation is None or operation.block2d:
         raise ShapeError(
             "Message",
             {"op": name},
             "unknown operation (block-2D ones are Block2DMessage)",
             f"one of {', '.join(op.name for op in operations().values() if not op.block2d)}",
         )
-    return found
+    return operation
 
 
 # ------------------------------------------------------------ fields
@@ -368,11 +368,11 @@ def known_target(target: str | Target) -> Target:
     """
     if not messages_only(target):
         refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
-    found = message_target(target)
-    if found.name not in targets() and not messages_only(found):
+    machine = message_target(target)
+    if machine.name not in targets() and not messages_only(machine):
         condition = "no rule speaks about a target of that name"
-        raise TargetError("lsc", {"target": found}, condition, f"one of {', '.join(targets())}")
-    return found
+        raise TargetError("lsc", {"target": machine}, condition, f"one of {', '.join(targets())}")
+    return machine
 
 
 def laid_out_target(target: str | Target) -> Target:
@@ -382,9 +382,9 @@ def laid_out_target(target: str | Target) -> Target:
     Traceback (most recent call last):
     pycute_xe.errors.TargetError: lsc(target=dg2): 8 lanes ...
     """
-    found = known_target(target)
-    refuse_known_in_part("lsc", found.name)
-    return found
+    machine = known_target(target)
+    refuse_known_in_part("lsc", machine.name)
+    return machine
 
 
 def data_registers(data: DataType, exec_size: int, target: str | Target) -> int:
@@ -398,16 +398,16 @@ def data_registers(data: DataType, exec_size: int, target: str | Target) -> int:
     >>> data_registers(DataType("d64"), 1, "pvc")
     2
     """
-    found = known_target(target)
+    machine = known_target(target)
     nbytes = data.register_bits // 8
     if data.transpose:
-        return exec_size * -(-data.vector * nbytes // found.grf_bytes)
-    channels = max(exec_size, found.exec_size)
-    return data.elements * -(-channels * nbytes // found.grf_bytes)
+        return exec_size * -(-data.vector * nbytes // machine.grf_bytes)
+    channels = max(exec_size, machine.exec_size)
+    return data.elements * -(-channels * nbytes // machine.grf_bytes)
 
 
 def address_registers(address: Address, channels: int, single: bool, target: str | Target) -> int:
     """Return the registers of the addresses: one register, or those of an execution unit."""
-    found = known_target(target)
-    units = channels if single else max(channels, found.exec_size)
-    return -(-units * address.bits // 8 // found.grf_bytes)
+    machine = known_target(target)
+    units = channels if single else max(channels, machine.exec_size)
+    return -(-units * address.bits // 8 // machine.grf_bytes)

@@ -89,14 +89,14 @@ class FieldRule:
         """
         others = [rule for rule in table if rule is not self]
         old = {rule.id for rule in others if rule.is_broken(facts)}
-        told = [
+        values = [
             value
             for value in self.values
             if not {r.id for r in others if r.is_broken({**facts, self.quantity: value})} - old
         ]
-        if not told and self.bound == "one_of":
+        if not values and self.bound == "one_of":
             return "call nearest(target) of the message"
-        return replace(self, values=tuple(told) or self.values).broken(facts).fix
+        return replace(self, values=tuple(values) or self.values).broken(facts).fix
 
     def is_broken(self, facts: Facts) -> bool:
         """Whether the rule speaks about a message and does not hold."""
@@ -119,10 +119,10 @@ def judge_fields(table: str, target: str, facts: Facts) -> tuple[Broken, ...]:
     >>> judge_fields("block", "pvc", {"sfid": "slm"})[0].condition
     'sfid is slm, must be ugm'
     """
-    found = field_rules(table, target)
+    known = field_rules(table, target)
     broken = [
-        rule.broken(facts).with_fix(partial(rule.way_out, facts, found))
-        for rule in found
+        rule.broken(facts).with_fix(partial(rule.way_out, facts, known))
+        for rule in known
         if rule.is_broken(facts)
     ]
     return tuple(sorted(broken, key=lambda b: b.level == "warning"))
@@ -255,11 +255,11 @@ def use_quantities(message: BlockParts) -> dict[str, dict[str, int]]:
     return {"surface": surface, "use": use}
 
 
-def decidable(found: tuple[Rule, ...], quantities: dict[str, int]) -> list[Rule]:
+def decidable(table: tuple[Rule, ...], quantities: dict[str, int]) -> list[Rule]:
     """Return the rules whose numbers are all known."""
     return [
         rule
-        for rule in found
+        for rule in table
         if rule.quantity in quantities
         and all(bound in quantities for bound in rule.bounds if isinstance(bound, str))
     ]

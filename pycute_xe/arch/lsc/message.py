@@ -129,10 +129,10 @@ def nearest_block(message: Block, target: str | Target) -> Block:
         },
         _CACHING,
     )
-    found = _nearest(message, groups, block_facts, _block_rules(known.name, block.op), known)
+    least = _nearest(message, groups, block_facts, _block_rules(known.name, block.op), known)
     for _ in SURFACE:  # the pitch may follow the width, and that the size of elements
-        found = _nearest_use(found, known.name)
-    return found
+        least = _nearest_use(least, known.name)
+    return least
 
 
 @cache
@@ -155,13 +155,13 @@ def _nearest(
         cost = 0 if unit == own else _UNIT
         if best is not None and best[0] <= cost:
             break
-        found = _with(message, {"sfid": unit})
+        candidate = _with(message, {"sfid": unit})
         for group in groups:
             mine = [rule for rule in known if _fields(rule) & group.keys()]
-            more, found = _settle(found, group, facts, mine)
+            more, candidate = _settle(candidate, group, facts, mine)
             cost += more
-        if _legal(facts(found), known) and (best is None or cost < best[0]):
-            best = cost, found
+        if _legal(facts(candidate), known) and (best is None or cost < best[0]):
+            best = cost, candidate
     if best is None:
         operands = {"message": message, "target": target}
         raise refuse("nearest", operands, cast("Any", message).check(target))
@@ -192,7 +192,7 @@ def _costs(
     name: str, old: object, cost: int, values: Iterable[object]
 ) -> list[tuple[int, str, object]]:
     """The costs of other values. A size costs its change in powers of two on top."""
-    found: list[tuple[int, str, object]] = []
+    costs: list[tuple[int, str, object]] = []
     for new in values:
         if new == old:
             continue
@@ -204,8 +204,8 @@ def _costs(
         elif name == "size":
             bits = [DataType(str(size)).memory_bits for size in (new, old)]
             more = round(4 * abs(log2(bits[0] / bits[1])))
-        found.append((cost + more, name, new))
-    return found
+        costs.append((cost + more, name, new))
+    return costs
 
 
 def _legal(facts: Facts, known: Iterable[FieldRule | Rule]) -> bool:
@@ -253,10 +253,10 @@ def _with(message: M, values: Mapping[str, object]) -> M:
 def _nearest_use(message: Block, target: str) -> Block:
     """The message with surface and position rounded up, as far as they are numbers."""
     surface, use = use_quantities(message).values()
-    found = decidable(rules("block2d", "surface", target), surface)
+    table = decidable(rules("block2d", "surface", target), surface)
     uses = decidable(rules("block2d", "use", target, message.block.op), use)
     for name in surface:
-        surface[name] = nearest(found, name, surface)
+        surface[name] = nearest(table, name, surface)
         wide = nearest(uses, f"surface_{name}", use | {f"surface_{name}": surface[name]})
         surface[name] = max(surface[name], wide)
     x = nearest(uses, "x", use) if "x" in use else message.x

@@ -47,19 +47,19 @@ class Reader:
 
     def maybe(self, pattern: str) -> str | None:
         """Read what matches, if it comes next."""
-        found = re.compile(pattern).match(self.text, self.place)
-        if found is None:
+        match = re.compile(pattern).match(self.text, self.place)
+        if match is None:
             return None
-        self.place = found.end()
+        self.place = match.end()
         self._skip()
-        return found.group()
+        return match.group()
 
     def take(self, pattern: str, what: str) -> str:
         """Read what matches; `InputError` at the column where something else stands."""
-        found = self.maybe(pattern)
-        if found is None:
+        text = self.maybe(pattern)
+        if text is None:
             raise self.error(f"expected {what}")
-        return found
+        return text
 
     def ended(self) -> bool:
         """Whether only blanks and comments are left."""
@@ -98,8 +98,8 @@ class Reader:
         return InputError("parse", {"text": self.text.strip()}, f"{where}: {condition}", pointed)
 
     def _skip(self) -> None:
-        found = _BLANK.match(self.text, self.place)
-        self.place = found.end() if found else self.place
+        blanks = _BLANK.match(self.text, self.place)
+        self.place = blanks.end() if blanks else self.place
 
 
 def number(text: str) -> int:
@@ -118,10 +118,10 @@ def operand(reader: Reader, what: str) -> int | str:
     (-16, 'V3(0,1)')
     """
     sign = reader.maybe(r"-") or ""
-    found = reader.maybe(NUMBER)
-    if found is not None:
+    digits = reader.maybe(NUMBER)
+    if digits is not None:
         reader.maybe(_TYPED)
-        return number(sign + found)
+        return number(sign + digits)
     if sign:
         raise reader.error("expected a number")
     name = reader.take(NAME, f"{what}: a number or a name such as V12")
@@ -133,11 +133,11 @@ def _listed(reader: Reader, marks: str) -> str:
     opening, *rest = marks
     if reader.maybe(re.escape(opening)) is None:
         return ""
-    found = opening
+    text = opening
     for mark in rest:
-        found += reader.take("[0-9]+", "a number")
-        found += reader.take(re.escape(mark), mark)
-    return found
+        text += reader.take("[0-9]+", "a number")
+        text += reader.take(re.escape(mark), mark)
+    return text
 
 
 # ------------------------------------------------------------ parsing
@@ -259,10 +259,10 @@ def _typed(reader: Reader, quad: bool) -> tuple[str, DataType]:
     if text is None:
         more = "and channels, as in d32.xyz" if quad else "perhaps x2 … x64, t for transposed"
         raise reader.error("expected a data size", f"{', '.join(SIZES)}, {more}")
-    found = cast("re.Match[str]", re.fullmatch(_QUAD if quad else _DATA, text))
-    size, second, *rest = found.groups()
+    match = cast("re.Match[str]", re.fullmatch(_QUAD if quad else _DATA, text))
+    size, second, *rest = match.groups()
     if second:
-        reader.mark("mask" if quad else "vector", place + found.start(2))
+        reader.mark("mask" if quad else "vector", place + match.start(2))
     with reader.within(place):
         if quad:
             return name, DataType(_size(size), mask=second)
@@ -364,12 +364,12 @@ def _typed_block(reader: Reader, op: Op) -> tuple[str, Block2D]:
     reader.take(r":", "a colon and the block")
     place = reader.place
     text = reader.take(_BLOCK, "a block such as d16.2x16x32nn: size, count, width, height")
-    found = cast("re.Match[str]", re.fullmatch(_BLOCK, text))
-    bits, count, width, height, transpose, vnni = found.groups()
+    match = cast("re.Match[str]", re.fullmatch(_BLOCK, text))
+    bits, count, width, height, transpose, vnni = match.groups()
     for index, field in enumerate(("count", "width", "height"), 2):
-        reader.mark(field, place + max(found.start(index), 0))
-        if found[index] and not int(found[index]):
-            raise reader.error(f"the {field} is 0", "use 1 or more", place + found.start(index))
+        reader.mark(field, place + max(match.start(index), 0))
+        if match[index] and not int(match[index]):
+            raise reader.error(f"the {field} is 0", "use 1 or more", place + match.start(index))
     if op == "load" and null_or_name("parse", "dst", name) is None:
         op = "prefetch"
     with reader.within(place):
@@ -380,11 +380,11 @@ def _typed_block(reader: Reader, op: Op) -> tuple[str, Block2D]:
 def _block_address(reader: Reader) -> list[Operand]:
     reader.maybe(r"flat\b")
     reader.take(r"\[", "a surface and a position: flat[base,width,height,pitch,x,y]")
-    found: list[Operand] = []
+    operands: list[Operand] = []
     for index, what in enumerate(("base", "width", "height", "pitch", "x", "y")):
         if index:
             reader.take(r",", f"a comma and the {what}")
         reader.mark(what if what in "xy" else f"surface {what}")
-        found.append(operand(reader, f"the {what}"))
+        operands.append(operand(reader, f"the {what}"))
     reader.take(r"\]", "a closing bracket (x and y take no immediate offsets here)")
-    return found
+    return operands

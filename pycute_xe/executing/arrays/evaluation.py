@@ -7,7 +7,7 @@ inside that do not depend on it are evaluated outside.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -28,18 +28,12 @@ from pycute_xe.executing.arrays.terms import (
 from pycute_xe.executing.arrays.values import (
     Value,
     compact,
-    contract,
     gathered,
     has_points,
-    is_finite,
     numbers,
-    part_of_product,
-    product_of,
     widened,
 )
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
-    Accumulated,
     Bound,
     Call,
     Choice,
@@ -51,6 +45,7 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    undecided,
 )
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.arrays import Array, Ints
@@ -58,7 +53,7 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Evaluation", "Run", "look_up_in"]
+__all__ = ["VALUES", "Evaluation", "Run", "demand_room", "look_up_in"]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -90,8 +85,8 @@ class Run:
             return self.memory[name], numeric
         if ("wide", name) not in self.known:
             self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
-        before, found = self.known["wide", name]
-        return (found, F32) if before is self.memory[name] else (self.memory[name], numeric)
+        before, array = self.known["wide", name]
+        return (array, F32) if before is self.memory[name] else (self.memory[name], numeric)
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
@@ -100,8 +95,8 @@ class Run:
 
 def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
     """Return elements of an array as a field; those outside are not asked for."""
-    axes, found = gathered(array, at)
-    whole = found.astype(np.int64)
+    axes, elements = gathered(array, at)
+    whole = elements.astype(np.int64)
     if not axes:
         return Field(int(whole))
     offset, parts = separated(whole)
@@ -150,8 +145,8 @@ class Evaluation:
             return self.outer.factor(term)
         if term.number not in self.factors:
             array, numeric = self.run.wide(term.given[0])
-            axes, found = gathered(array, tuple(map(self.place, term.places)))
-            self.factors[term.number] = Value(axes, found, numeric)
+            axes, elements = gathered(array, tuple(map(self.place, term.places)))
+            self.factors[term.number] = Value(axes, elements, numeric)
         return self.factors[term.number]
 
     def place(self, place: Place) -> Field:
@@ -188,8 +183,8 @@ class Evaluation:
         at = tuple(self.env[name] for name in names)
         if len(at) == 1 and at[0].is_whole and at[0].axes[0].size == table.size:
             return Field(0, ((at[0].axes, table),))
-        axes, found = gathered(table, at)
-        return Field(0, ((axes, found),)) if axes else Field(int(found))
+        axes, entries = gathered(table, at)
+        return Field(0, ((axes, entries),)) if axes else Field(int(entries))
 
     def index(self, index: Index) -> Field:
         """Return an index as a field."""
@@ -291,9 +286,9 @@ def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
     for place, extent in zip(term.places, ev.run.memory[term.given[0]].shape, strict=True):
         if not place.names & ev.own:
             continue
-        found = ev.place(place)
-        if found.axes == (axis,):
-            at = found.over((axis,))
+        places = ev.place(place)
+        if places.axes == (axis,):
+            at = places.over((axis,))
             out |= (at < 0) | (at >= extent)
     return out
 
@@ -343,13 +338,13 @@ def _call(ev: Evaluation, term: Lifted) -> Value:
         numeric = INTEGERS if not floats else max(floats, key=lambda t: t.bits)
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
     axes = joined(value.axes for value in sorted(values, key=lambda v: -len(v.axes)))
-    _demand_room(axes)
+    demand_room(axes)
     arrays = [Value(v.axes, numbers(v, numeric), numeric).over(axes) for v in values]
     with np.errstate(all="ignore"):
-        found = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
+        result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
     shape = tuple(axis.size for axis in axes)
-    return Value(axes, np.broadcast_to(found.astype(dtype, copy=False), shape), numeric)
+    return Value(axes, np.broadcast_to(result.astype(dtype, copy=False), shape), numeric)
 
 
 def _converted(ev: Evaluation, term: Lifted) -> Value:
@@ -373,7 +368,7 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     axes = joined((body.axes, *(test.axes for test in tests)))
     if axis not in axes:
         axes = (*axes, axis)
-    _demand_room(axes)
+    demand_room(axes)
     whole: Array = Value(body.axes, array, numeric).over(axes)
     shape = tuple(a.size for a in axes)
     if not all(test.range[1] < 0 for test in tests if axis.size):
@@ -381,99 +376,8 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         whole = np.where(mask, whole, nothing)
     whole, at = np.broadcast_to(whole, shape), axes.index(axis)
     with np.errstate(all="ignore"):
-        found = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
-    return Value(tuple(a for a in axes if a is not axis), found, numeric)
-
-
-@dataclass(frozen=True)
-class _Product:
-    """Two factors, one of them None for one; and conditions, each an index below zero or not."""
-
-    x: Value
-    y: Value | None
-    tests: tuple[tuple[Field, bool], ...] = ()
-
-
-def _accumulated(ev: Evaluation, term: Lifted) -> Value:
-    numeric, step = term.given
-    start, total = term.parts[0], None
-    if ev.run.again and product_of(term) in ev.run.again:
-        found = part_of_product(ev, term)
-        if found is not None:
-            return found
-    if not (start.kind is Number and start.given[0] == 0):
-        total = ev.value(start)
-    products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
-    narrow = numeric.kind == "float" and numeric.bits < 32
-    turns = any(len(b) == 3 for one in term.parts[1:] for b in one.given[1]) or len(
-        products
-    ) >= len(term.parts)
-    if narrow and len(products) > 1 and turns:
-        raise undecided("several products are added by turns, each rounded")
-    for axis, one in products:
-        x, y = _masked(one)
-        if y is None:
-            y = Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
-        total = contract(x, y, axis, numeric, step or axis.size or 1, total)
-    if total is None:
-        return Value((), np.zeros((), host_dtype(numeric)), numeric)
-    if total.type != numeric:
-        total = Value(total.axes, convert(widened(total.array, total.type), numeric), numeric)
-    return total
-
-
-def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
-    """Return the products that a sum is made of, and what each is summed over."""
-    inner, axis, tests = ev.inside(term)
-    masks = tuple((test, True) for test in tests)
-    return [
-        (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
-    ]
-
-
-def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
-    """Return the products that a body is the sum of, each under its conditions."""
-    if body.kind is Call and body.given[0] == "mul" and body.given[1] is None:
-        x, y = (ev.factor(part) for part in body.parts)
-        return [_Product(x, y)]
-    if body.kind is not Choice:
-        return [_Product(ev.value(body), None)]
-    test = ev.place(body.places[0])
-    out: list[_Product] = []
-    for side, holds in zip(body.parts, (True, False), strict=True):
-        if side.kind is Number and side.given[0] == 0:
-            continue
-        low, high = test.range if has_points(test) else (0, -1)
-        if (low >= 0) if holds else (high < 0):
-            continue
-        always = (high < 0) if holds else (low >= 0)
-        for one in _products(ev, side):
-            tests = one.tests if always else (*one.tests, (test, holds))
-            out.append(replace(one, tests=tests))
-    return out
-
-
-def _masked(product: _Product) -> tuple[Value, Value | None]:
-    """Put conditions into the smaller factor that has their axes."""
-    x, y = product.x, product.y
-    for test, holds in product.tests:
-        if has_points(test) and (test.range[1] < 0 if holds else test.range[0] >= 0):
-            continue
-        first = y is None or _room(x, test) <= _room(y, test)
-        one, other = (x, y) if first or y is None else (y, x)
-        if other is not None and other.type.kind == "float" and not is_finite(other):
-            raise undecided("a condition leaves out products with what is not finite")
-        axes = joined((one.axes, test.axes))
-        _demand_room(axes)
-        kept = (compact(test, axes) < 0) == holds
-        array = np.where(kept, one.over(axes), np.zeros((), one.array.dtype))
-        made = Value(axes, np.broadcast_to(array, [a.size for a in axes]), one.type)
-        x, y = (made, other) if first else (x, made)
-    return x, y
-
-
-def _room(value: Value, test: Field) -> int:
-    return int(np.prod([a.size for a in joined((value.axes, test.axes))], dtype=np.int64))
+        totals = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
+    return Value(tuple(a for a in axes if a is not axis), totals, numeric)
 
 
 def _choice(ev: Evaluation, term: Lifted) -> Value:
@@ -496,7 +400,7 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
         then, otherwise = (Value(v.axes, numbers(v, numeric), numeric) for v in (then, otherwise))
     sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
     axes = joined(sides)
-    _demand_room(axes)
+    demand_room(axes)
     array = np.where(compact(test, axes) < 0, then.over(axes), otherwise.over(axes))
     return Value(axes, np.broadcast_to(array, [a.size for a in axes]), numeric)
 
@@ -515,12 +419,12 @@ def _state(ev: Evaluation, term: Lifted) -> Value:
     _, name, behind, _ = term.given
     if behind:
         array, numeric, leading = ev.run.exits(ev.run, term)
-        axes, found = gathered(array, (*leading(ev), *map(ev.place, term.places[: _own(term)])))
-        return Value(axes, found, numeric)
+        axes, elements = gathered(array, (*leading(ev), *map(ev.place, term.places[: _own(term)])))
+        return Value(axes, elements, numeric)
     own, array, numeric = ev.state(name)
     first = tuple(Field(0, (((axis,), np.arange(axis.size)),)) for axis in own)
-    axes, found = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
-    return Value(axes, found, numeric)
+    axes, elements = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
+    return Value(axes, elements, numeric)
 
 
 def _own(term: Lifted) -> int:
@@ -528,11 +432,13 @@ def _own(term: Lifted) -> int:
     return len(term.places) - len(term.given[3])
 
 
-def _demand_room(axes: tuple[Axis, ...]) -> None:
+def demand_room(axes: tuple[Axis, ...]) -> None:
+    """Refuse, as undecided, an array over axes that would have more than `ROOM` elements."""
     if np.prod([float(axis.size) for axis in axes]) > ROOM:
         raise undecided("an array would have more elements than are kept")
 
 
+# `products` adds those of sums of products.
 VALUES: dict[type, Callable[[Evaluation, Lifted], Value]] = {
     Number: _number,
     Undefined: _undefined,
@@ -542,7 +448,6 @@ VALUES: dict[type, Callable[[Evaluation, Lifted], Value]] = {
     Call: _call,
     Converted: _converted,
     Summed: _summed,
-    Accumulated: _accumulated,
     Choice: _choice,
     State: _state,
 }

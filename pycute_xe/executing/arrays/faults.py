@@ -24,9 +24,9 @@ from pycute_xe.executing.arrays.terms import (
     joint,
     points_of,
 )
-from pycute_xe.holding.contents import Around, Followed, situated, undecided
+from pycute_xe.holding.contents import Around, Followed, situated
 from pycute_xe.holding.exploration import disorder, has_roles
-from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
+from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined, undecided
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved
@@ -113,7 +113,7 @@ def demand_counted(run: Run) -> None:
 
 def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
     """Return what each work-group does, in its order."""
-    kernel, found = run.kernel, dict[tuple[int, ...], list[tuple[tuple[int, ...], _Event]]]()
+    kernel, events = run.kernel, dict[tuple[int, ...], list[tuple[tuple[int, ...], _Event]]]()
     loops: list[Loop] | None = None
     for number, (statement, around) in enumerate(situated(kernel.body)):
         if not isinstance(statement, (Load, Store, AtomicStore, Await, Signal)):
@@ -134,8 +134,8 @@ def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
             group = tuple(names[n] for n in own)
             key = (*(names[n] for n in variables), number)
             event = _Event(type(statement), (statement.operand, at), amount, group)
-            found.setdefault(group, []).append((key, event))
-    return [[e for _, e in sorted(x, key=lambda pair: pair[0])] for x in found.values()]
+            events.setdefault(group, []).append((key, event))
+    return [[e for _, e in sorted(x, key=lambda pair: pair[0])] for x in events.values()]
 
 
 def _counters_points(
@@ -237,7 +237,7 @@ def _before(one: _Event, other: _Event, totals: dict[Place, int]) -> bool:
 Guard: TypeAlias = tuple[Choice, bool]
 
 
-def demand_sound(run: Run, found: Followed) -> None:
+def demand_sound(run: Run, followed: Followed) -> None:
     """Raise `UndecidableError` where a run may fault, or its order matters."""
     _meet(run.kernel, dict(run.sizes))
     if waits(run.kernel):
@@ -251,7 +251,7 @@ def demand_sound(run: Run, found: Followed) -> None:
         _demand_element(run, looked.operand, looked.at, ())
     for statement, around in situated(run.kernel.body):
         _demand_places(run, statement, around)
-    for read in found.reads:
+    for read in followed.reads:
         for part in read.content.parts:
             for guards in _ways(part.node, ()):
                 if _happens(run, read.around, guards):
@@ -388,9 +388,9 @@ def _everywhere(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
         return np.zeros(0, np.int64)
     env, axes = _env(run, groups)
     if SUBGROUP_INDEX in index.names:
-        who = np.flatnonzero(doing(around, run.kernel.subgroups))
-        axis = Axis(who.size)
-        env[SUBGROUP_INDEX] = Field(0, (((axis,), who),))
+        subgroups = np.flatnonzero(doing(around, run.kernel.subgroups))
+        axis = Axis(subgroups.size)
+        env[SUBGROUP_INDEX] = Field(0, (((axis,), subgroups),))
         axes = (*axes, axis)
     return index_field(index, env, run.look_up).over(axes)
 

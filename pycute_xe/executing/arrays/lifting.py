@@ -26,7 +26,6 @@ from pycute_xe.executing.arrays.terms import (
     names_of,
     separated,
 )
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -45,6 +44,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
     mapped,
+    undecided,
 )
 from pycute_xe.kernel import Index
 from pycute_xe.kernel.arrays import Ints
@@ -136,10 +136,10 @@ def coordinates_of(space: Space) -> list[Ints]:
 
 def nodes_of(recurrence: Recurrence, name: str) -> tuple[Node, Node]:
     """Return what a fragment holds before a recurrence, and behind a trip."""
-    found = tuple(content.single for content in recurrence.parts[name])
-    if found[0] is None or found[1] is None:
+    nodes = tuple(content.single for content in recurrence.parts[name])
+    if nodes[0] is None or nodes[1] is None:
         raise undecided(f"several statements fill {name}, which a loop carries over")
-    return found[0], found[1]
+    return nodes[0], nodes[1]
 
 
 def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
@@ -149,8 +149,8 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
     """
     if (id(recurrence), name) in lifter.spaces:
         return lifter.spaces[id(recurrence), name]
-    found = _columns_of(lifter, recurrence, name)
-    for one, columns in found.items():
+    columns_by_name = _columns_of(lifter, recurrence, name)
+    for one, columns in columns_by_name.items():
         if (id(recurrence), one) not in lifter.spaces:
             lifter.spaces[id(recurrence), one] = _space(lifter, recurrence, one, columns)
     return lifter.spaces[id(recurrence), name]
@@ -159,16 +159,16 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
 def _columns_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, list[_Column]]:
     """Return what tells registers of a fragment apart, and of those whose state it needs."""
     needed = needed_by(recurrence, (name,))
-    found = {one: _columns(lifter, recurrence, one) for one in needed}
+    columns_of = {one: _columns(lifter, recurrence, one) for one in needed}
     pairs = [(one, state) for one in needed for state in _states_in(recurrence, one)]
     for _ in range(len(needed) + 2):
         changed = [
-            _add(found[one], column.label, _gathered(column.numbers, state))
+            _add(columns_of[one], column.label, _gathered(column.numbers, state))
             for one, state in pairs
-            for column in tuple(found[state.name])
+            for column in tuple(columns_of[state.name])
         ]
         if not any(changed):
-            return found
+            return columns_of
     raise undecided(f"what {name} depends on goes round")
 
 
@@ -178,13 +178,13 @@ def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column
     groups, index = boxed([column.numbers.reshape(-1) for column in columns])
     again = index if index.ndim > len(groups) else None
     index = index if again is None else again[..., 0]
-    own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
+    own, subgroups = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
     names: tuple[str, ...] = ()
     for group in groups:
         label = " ".join(columns[i].label for i in group)
         values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
         names = (*names, lifter.name(recurrence, label, values, names))
-    return Space(shape, names, index, own, who, again)
+    return Space(shape, names, index, own, subgroups, again)
 
 
 def _count(recurrence: Recurrence, name: str) -> int:
@@ -286,10 +286,10 @@ def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
 def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[str]:
     """Return the variables outside a recurrence on which a fragment's state depends."""
     loop = recurrence.loop
-    found = set(loop.start.names | loop.stop.names)
+    variables = set(loop.start.names | loop.stop.names)
     for one in needed_by(recurrence, (name,)):
-        found |= free_of(lifter, nodes_of(recurrence, one))
-    return frozenset(found - {loop.var, SUBGROUP_INDEX})
+        variables |= free_of(lifter, nodes_of(recurrence, one))
+    return frozenset(variables - {loop.var, SUBGROUP_INDEX})
 
 
 ROOM = 1 << 23
@@ -314,8 +314,8 @@ class _Walk:
     def used(self, node: Node) -> set[str]:
         """Return what variables of sums around a node are called, of those that it names."""
         names = names_of(self.lifter, node)
-        found = {str(index) for name, index in self.called.items() if name in names}
-        return found | {whole for name, (whole, _) in self.columns.items() if name in names}
+        indices = {str(index) for name, index in self.called.items() if name in names}
+        return indices | {whole for name, (whole, _) in self.columns.items() if name in names}
 
     def place(self, base: Index, parts: Iterable[tuple[tuple[str, ...], Ints]]) -> Place:
         """Return a place in which variables of sums are called alike where they do the like."""
@@ -397,10 +397,10 @@ def _summed(walk: _Walk, node: Summed, narrow: bool = False) -> Lifted:
     counts = [bound[1] for bound in tiles]
     size = int(np.prod(counts, dtype=np.int64))
     rows = np.indices(counts, dtype=np.int64).reshape(len(counts), size)
-    found, order = _totalled(walk, node, tiles, rows)
+    summed, order = _totalled(walk, node, tiles, rows)
     if order is not None and not narrow:
-        found, _ = _totalled(walk, node, tiles, rows[:, order])
-    return found
+        summed, _ = _totalled(walk, node, tiles, rows[:, order])
+    return summed
 
 
 def _totalled(
@@ -428,8 +428,8 @@ def _totalled(
     body = inner.of(node.body)
     names, more = bounds_of(tuple(over))
     given = node.how, tuple(over), node.type
-    found = walk.lifter.make(Summed, given, (body,), (), names, more - names)
-    return found, _order(body, tile) if tiles else None
+    summed = walk.lifter.make(Summed, given, (body,), (), names, more - names)
+    return summed, _order(body, tile) if tiles else None
 
 
 def _other(name: str, used: set[str]) -> str:
@@ -486,11 +486,11 @@ def _state(walk: _Walk, node: State) -> Lifted:
     names = frozenset({f"state {id(recurrence)}"}) if not node.behind else frozenset[str]()
     more = outside_of(walk.lifter, recurrence, node.name) | names
     given = (recurrence, node.name, node.behind, outer)
-    found = walk.lifter.make(State, given, (), tuple(places))
-    merged = found.names | more
-    if merged != found.names:
-        object.__setattr__(found, "names", merged)
-    return found
+    state = walk.lifter.make(State, given, (), tuple(places))
+    merged = state.names | more
+    if merged != state.names:
+        object.__setattr__(state, "names", merged)
+    return state
 
 
 LIFTS: dict[type, Callable[[_Walk, Any], Lifted]] = {

@@ -18,6 +18,7 @@ from pycute_xe.executing.arrays.lifting import (
     boxed,
     lift,
 )
+from pycute_xe.executing.arrays.products import product_of
 from pycute_xe.executing.arrays.scanning import exits
 from pycute_xe.executing.arrays.terms import (
     Axis,
@@ -33,17 +34,16 @@ from pycute_xe.executing.arrays.terms import (
 )
 from pycute_xe.executing.arrays.values import (
     Value,
-    as_held,
+    as_type,
     compact,
     gathered,
-    product_of,
     scattered,
 )
 from pycute_xe.executing.problem import Problem
-from pycute_xe.holding.contents import Followed, Write, undecided
+from pycute_xe.holding.contents import Followed, Write
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Leaf, Summed
+from pycute_xe.holding.nodes import Leaf, Summed, undecided
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
@@ -84,7 +84,7 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     names = [f"write__{number}_{i}" for i in range(len(groups))]
     if index.ndim > len(groups):
         names.append(f"write__{number}_again")
-    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.who)
+    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups)
     places: list[Place] = []
     for mode, base in enumerate(write.base):
         offset, parts = space.of(np.ascontiguousarray(write.places[..., mode]))
@@ -123,7 +123,7 @@ def store(
     value, tests = ev.value(one.term), tuple(map(ev.place, one.tests))
     axes = joined(place.axes for place in at)
     others = tuple(a for a in joined(f.axes for f in env.values()) if a not in axes)
-    value = as_held(_of_writers(value, others, one, loaded), run.types[name])
+    value = as_type(_of_writers(value, others, one, loaded), run.types[name])
     if not apart or tests:
         at, axes, value = _flattened(at, axes, value, array.shape, tests)
         if not axes[0].size:
@@ -176,8 +176,8 @@ def _flattened(
     whole = tuple(axis.size for axis in axes)
     inside = np.ones((1,) * len(axes), np.bool_)
     for place, extent in zip(at, shape, strict=True):
-        numbers_ = compact(place, axes)
-        inside = inside & (numbers_ >= 0) & (numbers_ < extent)
+        index = compact(place, axes)
+        inside = inside & (index >= 0) & (index < extent)
     for test in tests:
         inside = inside & (compact(test, axes) < 0)
     inside = np.broadcast_to(inside, whole)
@@ -349,7 +349,7 @@ class Plan:
     """A kernel's stores as terms."""
 
     kernel: Kernel
-    found: Followed
+    followed: Followed
     lifter: Lifter
     stores: tuple[Stored, ...]
     again: frozenset[tuple[str, str]]
@@ -357,10 +357,10 @@ class Plan:
 
 def plan(kernel: Kernel) -> Plan:
     """Return the plan of a kernel, remembered. Raises `UndecidableError` where it has none."""
-    found = _known(kernel)
-    if isinstance(found, UndecidableError):
-        raise found
-    return found
+    known = _known(kernel)
+    if isinstance(known, UndecidableError):
+        raise known
+    return known
 
 
 @lru_cache(maxsize=128)
@@ -372,10 +372,10 @@ def _known(kernel: Kernel) -> Plan | UndecidableError:
 
 
 def _planned(kernel: Kernel) -> Plan:
-    found, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
-    stores = (stored(lifter, write, i) for i, write in enumerate(found.writes))
+    followed, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
+    stores = (stored(lifter, write, i) for i, write in enumerate(followed.writes))
     kept = tuple(one for one in stores if one is not None)
-    return Plan(kernel, found, lifter, kept, _again(lifter))
+    return Plan(kernel, followed, lifter, kept, _again(lifter))
 
 
 def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
@@ -406,7 +406,7 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     types = {o.name: o.value_type for o in (*kernel.operands, *kernel.fragments, *kernel.shared)}
     again = frozenset[tuple[str, str]]() if turns else made.again
     run = Run(kernel, problem.sizes, memory, made.lifter, exits, types=types, again=again)
-    demand_sound(run, made.found)
+    demand_sound(run, made.followed)
     counts = [one.write.statement.operand for one in made.stores]
     several = {name for name in out if counts.count(name) > 1 and not (turns and name in loaded)}
     touched = {name: np.zeros(out[name].shape, np.bool_) for name in several}
@@ -430,7 +430,7 @@ def _by_identities(problem: Problem) -> Mapping[str, Array]:
     sizes = {identities.sizes[name]: size for name, size in problem.sizes.items()}
     inputs = {own[name]: array for name, array in problem.inputs.items()}
     try:
-        found = run_on_arrays(Problem(kernel, sizes, inputs))
+        outputs = run_on_arrays(Problem(kernel, sizes, inputs))
     except UndecidableError as error:
         raise undecided(identities.text(error.condition)) from error
-    return {names[identity]: array for identity, array in found.items()}
+    return {names[identity]: array for identity, array in outputs.items()}

@@ -30,11 +30,10 @@ from pycute_xe.executing.arrays.terms import (
 )
 from pycute_xe.executing.arrays.values import (
     Value,
-    as_held,
+    as_type,
     compact,
 )
-from pycute_xe.holding.contents import undecided
-from pycute_xe.holding.nodes import Recurrence
+from pycute_xe.holding.nodes import Recurrence, undecided
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
@@ -95,11 +94,11 @@ def _number_of(group: Points, env: dict[str, Field]) -> Field:
         keys = keys * span + (group.columns[name] - low)
     order = np.argsort(keys)
     places = np.asarray(np.searchsorted(keys[order], asked), np.int64)
-    found = order[np.minimum(places, group.size - 1)]
-    if (keys[found] != asked).any():
+    numbers = order[np.minimum(places, group.size - 1)]
+    if (keys[numbers] != asked).any():
         raise undecided("state of work-groups that have none is asked for")
     shape = tuple(axis.size for axis in axes)
-    return Field(0, ((axes, np.broadcast_to(found, shape)),)) if axes else Field(int(found))
+    return Field(0, ((axes, np.broadcast_to(numbers, shape)),)) if axes else Field(int(numbers))
 
 
 def _scanned(
@@ -181,11 +180,11 @@ def _block(
         new: dict[str, Array] = {}
         for part in parts.values():
             every = (*leading[part.name], *own[part.name])
-            found = _whole(inner.value(part.step), every, part.type)
+            step = _whole(inner.value(part.step), every, part.type)
             if not everyone:
                 goes = (compact(begun, every) <= 0) & (compact(ended, every) > 0)
-                found = np.where(goes, found, state[part.name])
-            new[part.name] = found
+                step = np.where(goes, step, state[part.name])
+            new[part.name] = step
         state = new
     for part in parts.values():
         into = tuple(slice(chosen[g].start, chosen[g].stop) for g in part.groups)
@@ -196,5 +195,5 @@ def _whole(value: Value, axes: tuple[Axis, ...], numeric: Numeric) -> Array:
     """Return a value of a fragment's type over all axes of its state."""
     if any(axis not in axes for axis in value.axes):
         raise undecided("a state depends on more than its coordinates tell")
-    held = as_held(value, numeric)
-    return np.broadcast_to(held.over(axes), tuple(axis.size for axis in axes))
+    converted = as_type(value, numeric)
+    return np.broadcast_to(converted.over(axes), tuple(axis.size for axis in axes))

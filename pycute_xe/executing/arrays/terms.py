@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -32,6 +31,7 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    undecided,
 )
 from pycute_xe.kernel import If, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints
@@ -315,14 +315,14 @@ def _needed(
     every = {name for name, _ in kernel.grid} | {x.var for x in around if isinstance(x, Loop)}
     if wanted is None:
         return frozenset(every)
-    found = set(wanted)
+    needed = set(wanted)
     for one in around:
         if isinstance(one, If) and SUBGROUP_INDEX not in (one.index - one.below).names:
-            found |= (one.index - one.below).names
+            needed |= (one.index - one.below).names
     for one in reversed(around):
-        if isinstance(one, Loop) and one.var in found:
-            found |= one.start.names | one.stop.names
-    return frozenset(found & every)
+        if isinstance(one, Loop) and one.var in needed:
+            needed |= one.start.names | one.stop.names
+    return frozenset(needed & every)
 
 
 def joint(groups: list[Points]) -> Points:
@@ -433,7 +433,7 @@ class Space:
     names: tuple[str, ...]
     index: Ints
     subgroup: str
-    who: Ints
+    subgroups: Ints
     again: Ints | None = None
 
     def of(self, column: Ints) -> tuple[int, list[tuple[tuple[str, ...], Ints]]]:
@@ -453,7 +453,7 @@ class Space:
             name: Field(0, (((axis,), np.arange(axis.size)),))
             for name, axis in zip(self.names, axes, strict=True)
         }
-        subgroups = np.broadcast_to(self.who[:, None], self.shape)
+        subgroups = np.broadcast_to(self.subgroups[:, None], self.shape)
         offset, parts = separated(subgroups.reshape(-1)[self.index])
         named = tuple((tuple(axes[a] for a in which), x) for which, x in parts)
         return {**out, self.subgroup: Field(offset, named)}

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, joined, run_of, spread
-from pycute_xe.holding.nodes import Accumulated, Call, Leaf, Number
+from pycute_xe.executing.arrays.terms import Axis, Field, joined, run_of, spread
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 if TYPE_CHECKING:
-    from pycute_xe.executing.arrays.evaluation import Evaluation, Run
+    pass
 
 __all__ = [
     "multiplied_into",
     "widened",
     "Value",
-    "as_held",
+    "as_type",
     "compact",
     "gathered",
     "has_points",
@@ -34,8 +33,6 @@ __all__ = [
     "numbers",
     "scattered",
     "contract",
-    "part_of_product",
-    "product_of",
 ]
 
 
@@ -133,7 +130,7 @@ def numbers(value: Value, to: Numeric) -> Array:
     return wide.astype(dtype, copy=False)
 
 
-def as_held(value: Value, to: Numeric) -> Value:
+def as_type(value: Value, to: Numeric) -> Value:
     """Return elements as a type holds them that it holds exactly."""
     if value.type == to:
         return value
@@ -165,21 +162,21 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     inside: Any = np.ones((1,) * len(axes), np.bool_)
     at: list[Ints] = []
     for place, extent in zip(places, array.shape, strict=True):
-        numbers_ = compact(place, axes)
-        if place.parts and numbers_.size:
-            low, high = int(numbers_.min()), int(numbers_.max())
+        index = compact(place, axes)
+        if place.parts and index.size:
+            low, high = int(index.min()), int(index.max())
         else:
             low = high = place.offset
         if low < 0 or high >= extent:
-            inside = inside & (numbers_ >= 0) & (numbers_ < extent)
-            numbers_ = np.clip(numbers_, 0, max(extent - 1, 0))
-        at.append(numbers_)
+            inside = inside & (index >= 0) & (index < extent)
+            index = np.clip(index, 0, max(extent - 1, 0))
+        at.append(index)
     if not array.size or not all(shape):
         return axes, np.zeros(shape, array.dtype)
-    found = np.broadcast_to(array[tuple(at)], shape)
+    elements = np.broadcast_to(array[tuple(at)], shape)
     if not inside.all():
-        found = np.where(inside, found, np.zeros((), array.dtype))
-    return axes, found
+        elements = np.where(inside, elements, np.zeros((), array.dtype))
+    return axes, elements
 
 
 def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -300,15 +297,15 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
             left, right = (m[(None,) * len(extra)] for m in (left, right))
             axes = (*batch, *rows, *columns)
             shape = tuple(a.size for a in axes)
-        held = np.broadcast_to(spread(start.array, start.axes, axes), shape)
-        total = held.astype(start.array.dtype).reshape(
+        before = np.broadcast_to(spread(start.array, start.axes, axes), shape)
+        total = before.astype(start.array.dtype).reshape(
             *(a.size for a in batch), left.shape[-2], right.shape[-2]
         )
     if total is None and left.ndim == 2 and right.ndim == 2:
         left = _in_bands(left, right.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        found = multiplied_into(total, left, right, (x.type, y.type, to), step)
-        out = Value(axes, found.reshape(shape), to)
+        products = multiplied_into(total, left, right, (x.type, y.type, to), step)
+        out = Value(axes, products.reshape(shape), to)
         if start is None or narrow:
             return out
         return _added(out, start)
@@ -336,76 +333,11 @@ def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over
     return array.reshape(*(a.size for a in batch), flat, over.size)
 
 
-def _added(found: Value, start: Value) -> Value:
+def _added(accumulated: Value, start: Value) -> Value:
     """Return the sum of what was accumulated, which is overwritten where that can be."""
-    axes = joined((found.axes, start.axes))
-    one = spread(found.array, found.axes, axes)
-    other = spread(numbers(start, found.type), start.axes, axes)
-    if axes == found.axes and one.dtype == other.dtype:
-        return Value(axes, np.add(one, other, out=found.array), found.type)
-    return Value(axes, (one + other).astype(found.array.dtype), found.type)
-
-
-def product_of(term: Lifted) -> tuple[str, str] | None:
-    """Return the operands, each of two modes, of which a term is elements of a product."""
-    if term.kind is not Accumulated or len(term.parts) != 2:
-        return None
-    start, body = term.parts[0], term.parts[1].parts[0]
-    if start.kind is not Number or start.given[0] != 0 or body.kind is not Call:
-        return None
-    leaves = [part for part in body.parts if part.kind is Leaf and len(part.places) == 2]
-    if body.given != ("mul", None) or len(leaves) != 2:
-        return None
-    return leaves[0].given[0], leaves[1].given[0]
-
-
-def part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
-    """Return elements of the product of two whole operands, which is computed once."""
-    inner, axis, tests = ev.inside(term.parts[1])
-    leaves = term.parts[1].parts[0].parts
-    ends: list[tuple[str, int, Ints]] = []
-    for leaf in leaves:
-        fields = [inner.place(place) for place in leaf.places]
-        along = [i for i, place in enumerate(fields) if axis in place.axes]
-        if len(along) != 1 or fields[along[0]].axes != (axis,):
-            return None
-        ends.append((leaf.given[0], along[0], fields[along[0]].over((axis,))))
-    across = tuple(
-        inner.place(leaf.places[1 - along])
-        for leaf, (_, along, _) in zip(leaves, ends, strict=True)
-    )
-    shape = tuple(ev.run.memory[name].shape[1 - along] for name, along, _ in ends)
-    inside = all(
-        has_points(place) and place.range[0] >= 0 and place.range[1] < extent
-        for place, extent in zip(across, shape, strict=True)
-    )
-    key = "product", term.given, tuple((name, along, at.tobytes()) for name, along, at in ends)
-    if tests or (not inside and not _all_finite(ev.run, ends)):
-        return None
-    if key not in ev.run.known:
-        ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
-    axes, found = gathered(ev.run.known[key], across)
-    return Value(axes, found, term.given[0])
-
-
-def _whole_product(
-    run: Run, given: tuple[Numeric, int], ends: list[tuple[str, int, Ints]], shape: tuple[int, ...]
-) -> Array:
-    over = Axis(ends[0][2].size)
-    values: list[Value] = []
-    for (name, along, at), extent in zip(ends, shape, strict=True):
-        line = Field(0, (((Axis(extent),), np.arange(extent)),))
-        places = (Field(0, (((over,), at),)), line)
-        array, numeric = run.wide(name)
-        axes, found = gathered(array, places if along == 0 else places[::-1])
-        values.append(Value(axes, found, numeric))
-    numeric, step = given
-    return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
-
-
-def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
-    for name, _, _ in ends:
-        if ("finite", name) not in run.known:
-            array, numeric = run.wide(name)
-            run.known["finite", name] = is_finite(Value((), array, numeric))
-    return all(run.known["finite", name] for name, _, _ in ends)
+    axes = joined((accumulated.axes, start.axes))
+    one = spread(accumulated.array, accumulated.axes, axes)
+    other = spread(numbers(start, accumulated.type), start.axes, axes)
+    if axes == accumulated.axes and one.dtype == other.dtype:
+        return Value(axes, np.add(one, other, out=accumulated.array), accumulated.type)
+    return Value(axes, (one + other).astype(accumulated.array.dtype), accumulated.type)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from pycute_xe.atom.block2d_copy import make_block_2d_prefetch
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.kernel.building.draft import Draft, SharedArray, Tile, Tiling, line
+from pycute_xe.kernel.building.draft import Block, Draft, SharedArray, Tile, Tiling, line
 from pycute_xe.kernel.index import (
     SUBGROUP_INDEX,
     Condition,
@@ -176,20 +174,20 @@ class KernelBuilder(Draft):
         What an MMA shares comes in the type and the order that it multiplies: a conversion and a
         reorder follow the load where they are needed.
         """
-        held = self._operand(operand)
-        copy = self._copy(held, tiling, "load")
-        modes = modes_of(held, copy)
+        memory = self._operand(operand)
+        copy = self._copy(memory, tiling, "load")
+        modes = modes_of(memory, copy)
         spread = Spread.of_copy(copy, modes)
         if isinstance(tiling, Spread) and min(tiling.tile) == 1:
             spread = tiling
-        wanted, kind, moves = spread, held.value_type, False
+        wanted, kind, moves = spread, memory.value_type, False
         if isinstance(tiling, Share):
             wanted, kind = Spread.of_share(tiling), tiling.numeric
             moves = not is_identity(self._turn(name, spread, wanted))
-        converts = kind != held.value_type
+        converts = kind != memory.value_type
         last = f"{name}_loaded" if converts or moves else name
-        self._fill(last, held.value_type, copy.messages * copy.atom.values, spread)
-        self._append(Load(copy, held.name, _place(at), last, modes))
+        self._fill(last, memory.value_type, copy.messages * copy.atom.values, spread)
+        self._append(Load(copy, memory.name, _place(at), last, modes))
         if converts:
             source, last = last, f"{name}_converted" if moves else name
             self.convert(last, source, kind)
@@ -200,10 +198,10 @@ class KernelBuilder(Draft):
     @line
     def prefetch(self, operand: Operand | str, tiling: Tiling, at: At) -> None:
         """Bring a tile of an operand into the cache."""
-        held = self._operand(operand)
-        copy = self._copy(held, tiling, "load")
+        memory = self._operand(operand)
+        copy = self._copy(memory, tiling, "load")
         ahead = make_block_2d_prefetch(copy)
-        self._append(Prefetch(ahead, held.name, _place(at), modes_of(held, copy)))
+        self._append(Prefetch(ahead, memory.name, _place(at), modes_of(memory, copy)))
 
     @line
     def store(
@@ -227,14 +225,14 @@ class KernelBuilder(Draft):
         at: At,
         copy: TiledCopy | None,
     ) -> None:
-        held, source = self._operand(operand), self._parts.fragment(name)
-        if source.value_type != held.value_type:
-            wrong = f"{name} holds {source.value_type}, {held.name} is of {held.value_type}"
-            fix = f'convert it first: convert("{name}_out", "{name}", "{held.value_type}")'
-            raise self._refused({"operand": held, "fragment": source}, wrong, fix)
+        memory, source = self._operand(operand), self._parts.fragment(name)
+        if source.value_type != memory.value_type:
+            wrong = f"{name} holds {source.value_type}, {memory.name} is of {memory.value_type}"
+            fix = f'convert it first: convert("{name}_out", "{name}", "{memory.value_type}")'
+            raise self._refused({"operand": memory, "fragment": source}, wrong, fix)
         spread = self._spread(name)
-        made = copy or self._copy(held, spread.share or spread, "store")
-        modes = modes_of(held, made)
+        made = copy or self._copy(memory, spread.share or spread, "store")
+        modes = modes_of(memory, made)
         if copy is not None or min(spread.tile) > 1:
             slots = self._turn(name, spread, Spread.of_copy(made, modes))
             if not is_identity(slots):
@@ -242,7 +240,7 @@ class KernelBuilder(Draft):
                 self._fill(moved, source.value_type, source.slots, None)
                 self._append(Reorder(name, moved, slots))
                 name = moved
-        self._append(kind(made, held.name, _place(at), name, modes))
+        self._append(kind(made, memory.name, _place(at), name, modes))
 
     # ------------------------------------------------------------------ registers
 
@@ -297,16 +295,16 @@ class KernelBuilder(Draft):
     @line
     def convert(self, name: str, source: str, numeric: Numeric | str) -> None:
         """Convert a fragment: to nearest even, integers saturated."""
-        held = self._parts.fragment(source)
-        self._fill(name, as_numeric(numeric), held.slots, self._spreads[source])
+        fragment = self._parts.fragment(source)
+        self._fill(name, as_numeric(numeric), fragment.slots, self._spreads[source])
         self._append(Convert(source, name))
 
     @line
     def reorder(self, name: str, source: str, to: Tiling) -> None:
         """Permute the registers of a fragment into the order of a tiling of the same tile."""
-        held, wanted = self._parts.fragment(source), self._tiled(to)
+        fragment, wanted = self._parts.fragment(source), self._tiled(to)
         slots = self._turn(source, self._spread(source), wanted)
-        self._fill(name, held.value_type, held.slots, wanted)
+        self._fill(name, fragment.value_type, fragment.slots, wanted)
         self._append(Reorder(source, name, slots))
 
     @line
@@ -315,16 +313,16 @@ class KernelBuilder(Draft):
 
         Subgroups beside one another have parts of a row, whose sums are to be added.
         """
-        held, spread = self._parts.fragment(source), self._spread(source)
+        fragment, spread = self._parts.fragment(source), self._spread(source)
         if axis not in (0, 1):
             wrong = f"axis is {axis!r}, a tile has axes 0 and 1"
-            raise self._refused({"fragment": held}, wrong, "use axis=1 to reduce rows")
+            raise self._refused({"fragment": fragment}, wrong, "use axis=1 to reduce rows")
         kept = spread.along(1 - axis)
         if len(kept.places) % 16:
             count, what = len(kept.places), ("columns", "rows")[axis]
             wrong = f"each subgroup has {count} {what}, which do not fill registers of 16 lanes"
-            raise self._refused({"fragment": held}, wrong, f"give each a multiple of 16 {what}")
-        self._fill(name, held.value_type, -(-len(kept.places) // 16), kept)
+            raise self._refused({"fragment": fragment}, wrong, f"give each a multiple of 16 {what}")
+        self._fill(name, fragment.value_type, -(-len(kept.places) // 16), kept)
         self._append(Reduce(how, source, name, spread.reduced(axis)))
 
     @line
@@ -387,20 +385,16 @@ class KernelBuilder(Draft):
 
     # ------------------------------------------------------------------ loops, conditions, the rest
 
-    @contextmanager
-    def loop(self, var: str, start: Index | int, stop: Index | int) -> Generator[Index]:
+    def loop(self, var: str, start: Index | int, stop: Index | int) -> Block[Index]:
         """Repeat what the ``with`` block writes for ``start <= var < stop``; give the variable."""
-        with self._inside(Loop(var, as_index(start), as_index(stop), ())):
-            yield Index(var)
+        return Block(self, Loop(var, as_index(start), as_index(stop), ()), Index(var))
 
-    @contextmanager
-    def when(self, condition: Condition) -> Generator[None]:
+    def when(self, condition: Condition) -> Block[None]:
         """Do what the ``with`` block writes where a condition holds: ``when(i + 2 < count)``."""
         if not isinstance(condition, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
             wrong = f"{type(condition).__name__} is not a condition on indices"
             raise self._refused({"when": condition}, wrong, "write when(k.subgroup < 4)")
-        with self._inside(If(condition.index, condition.below, ())):
-            yield
+        return Block(self, If(condition.index, condition.below, ()), None)
 
     @line
     def fragment(
@@ -415,6 +409,8 @@ class KernelBuilder(Draft):
     def add(self, *statements: Statement) -> None:
         """Append statements that the builder has no method for, over fragments that there are."""
         for statement in statements:
+            if not isinstance(statement, Statement):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError("only statements are added")
             self._append(statement)
 
     # ------------------------------------------------------------------ the claim, the kernel
@@ -435,6 +431,8 @@ class KernelBuilder(Draft):
         if computes is not None:
             for line in computes.strip().splitlines():
                 self.computes(line)
+        if self.unopened:
+            raise self.unopened[0].never_opened()
         body = tuple(self._blocks[0].body)
         program = self._so_far()
         check_barriers(program, body)

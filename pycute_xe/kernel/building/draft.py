@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias
+from types import TracebackType
+from typing import Any, Concatenate, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import CuteError, KernelError
@@ -26,9 +27,10 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 
-__all__ = ["Draft", "SharedArray", "Tile", "Tiling", "line"]
+__all__ = ["Block", "Draft", "SharedArray", "Tile", "Tiling", "line"]
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 Tile: TypeAlias = tuple[int, int]
 Tiling: TypeAlias = "Share | TiledCopy | Spread | Tile"
@@ -42,6 +44,42 @@ class _Block:
     head: Loop | If | None
     arrived: bool
     body: list[Statement] = field(default_factory=list[Statement])
+
+
+class Block(AbstractContextManager[T], Generic[T]):
+    """A loop or a condition, opened by Python's ``with``; a kernel is not built before that."""
+
+    def __init__(self, draft: Draft, head: Loop | If, value: T) -> None:
+        """Keep what the block gives where it is opened."""
+        self._draft, self.head, self._value = draft, head, value
+        draft.unopened.append(self)
+
+    def __enter__(self) -> T:
+        """Open the block: what follows stands in it."""
+        self._draft.unopened.remove(self)
+        self._inside = self._draft.inside(self.head)
+        self._inside.__enter__()
+        return self._value
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        """Close the block, or forget it where something in it was refused."""
+        return self._inside.__exit__(kind, error, traceback)
+
+    def __iter__(self) -> NoReturn:
+        """Refuse: what a block holds is written once."""
+        raise self.never_opened()
+
+    def never_opened(self) -> KernelError:
+        """Return the refusal of a block that no ``with`` opens."""
+        verb = "loop" if isinstance(self.head, Loop) else "when"
+        name = f' "{self.head.var}"' if isinstance(self.head, Loop) else ""
+        wrong = f"{verb}{name} is not opened by a with statement"
+        return KernelError(verb, {"kernel": self._draft.name}, wrong, f"write: with k.{verb}(…):")
 
 
 @dataclass(frozen=True)
@@ -63,6 +101,9 @@ class Draft:
     @typed
     def __init__(self, name: str, subgroups: int | TiledMma) -> None:
         """Begin a kernel without operands."""
+        if not isinstance(name, str) or not isinstance(subgroups, (int, TiledMma)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("a kernel has a name, and subgroups")
+        self.unopened: list[Block[Any]] = []
         self._mma = subgroups if isinstance(subgroups, TiledMma) else None
         count = subgroups.num_subgroups if isinstance(subgroups, TiledMma) else subgroups
         self._parts = Program(name, count, (), (), (), ())
@@ -70,6 +111,11 @@ class Draft:
         self._claims: tuple[Claim, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return self._parts.name
 
     @property
     def so_far(self) -> tuple[Statement, ...]:
@@ -104,7 +150,8 @@ class Draft:
         block.body.append(statement)
 
     @contextmanager
-    def _inside(self, head: Loop | If) -> Generator[None]:
+    def inside(self, head: Loop | If) -> Generator[None]:
+        """Put the statements of a ``with`` block into a loop or a condition."""
         program, block = self._so_far(head), self._blocks[-1]
         check_names(program)
         check_statement(program, head)

@@ -173,8 +173,10 @@ VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store
 def check_program(kernel: Program) -> None:
     """Raise `KernelError` for the first part that does not fit."""
     if type(kernel.subgroups) is not int or not 1 <= kernel.subgroups <= MOST_SUBGROUPS:
-        told = f"subgroups must be 1 to {MOST_SUBGROUPS}"
-        raise unfit(kernel, {"subgroups": kernel.subgroups}, told, "use fewer, and more groups")
+        condition = f"subgroups must be 1 to {MOST_SUBGROUPS}"
+        raise unfit(
+            kernel, {"subgroups": kernel.subgroups}, condition, "use fewer, and more groups"
+        )
     check_names(kernel)
     for statement in walk(kernel.body):
         check_statement(kernel, statement)
@@ -224,12 +226,11 @@ def _(kernel: Program, statement: Copying) -> None:
     if not wrong and isinstance(statement, Load) and operand.role == "out":
         wrong = f"{operand.name} is an output, the statement reads it"
     if wrong:
-        raise unfit(
-            kernel,
-            {"operand": operand, "copy": copy},
-            wrong,
-            "build the copy from the same tiled MMA, operand and order",
-        )
+        fix = "build the copy from the same tiled MMA, operand and order"
+        if len(statement.at) != len(operand.modes):
+            places = [*map(str, statement.at), *["0"] * len(operand.modes)][: len(operand.modes)]
+            fix = f"give an index for each mode: at=({', '.join(places)})"
+        raise unfit(kernel, {"operand": operand, "copy": copy}, wrong, fix)
     if not isinstance(statement, Prefetch):
         check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
         check_type(kernel, statement, kernel.fragment(statement.fragment), copy.value_type)

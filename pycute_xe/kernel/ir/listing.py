@@ -92,9 +92,9 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     for reorder in kernel.statements():
         if not isinstance(reorder, Reorder) or taken & {reorder.source, reorder.destination}:
             continue
-        found = _renaming(kernel, reorder)
-        if found is not None and _safe(kernel, reorder):
-            out[reorder.destination] = found
+        renaming = _renaming(kernel, reorder)
+        if renaming is not None and _safe(kernel, reorder):
+            out[reorder.destination] = renaming
             taken |= {reorder.source, reorder.destination}
     return out
 
@@ -126,8 +126,8 @@ def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     starts = rows[:, 0] * bits
     if (starts % (8 * gcd(piece, grf_bytes()))).any():
         return None
-    found = tuple(int(bit) // 8 for bit in starts)
-    return Renaming(destination.name, source.name, piece, found)
+    firsts = tuple(int(bit) // 8 for bit in starts)
+    return Renaming(destination.name, source.name, piece, firsts)
 
 
 def _pieces(reader: Statement, name: str) -> Iterator[int]:
@@ -173,12 +173,12 @@ def _read(statement: Statement) -> tuple[str, ...]:
     return statement.touched.reads + statement.touched.updates
 
 
-def _around(body: tuple[Statement, ...], held: Reorder) -> tuple[Statement, ...] | None:
+def _around(body: tuple[Statement, ...], statement: Reorder) -> tuple[Statement, ...] | None:
     """Return the innermost body that a statement stands in."""
-    if held in body:
+    if statement in body:
         return body
-    inner = (_around(s.body, held) for s in body if isinstance(s, (Loop, If)))
-    return next((found for found in inner if found is not None), None)
+    inner = (_around(s.body, statement) for s in body if isinstance(s, (Loop, If)))
+    return next((inside for inside in inner if inside is not None), None)
 
 
 # ------------------------------------------------------------ listing
@@ -198,28 +198,28 @@ def listing(kernel: Program) -> str:
     if kernel.shared:
         head.append(f"  shared     {', '.join(map(str, kernel.shared))}")
     head.append(f"  for each work-group {over}; for each of {kernel.subgroups} subgroups")
-    return "\n".join([*head, *_lines(kernel.body, 2, _said_of_reorders(kernel))])
+    return "\n".join([*head, *_lines(kernel.body, 2, _verbs_of_reorders(kernel))])
 
 
-def _said_of_reorders(kernel: Program) -> dict[str, str]:
-    """Return what the fragments say of the reorders that write them, where they say something."""
-    said = dict.fromkeys(renamings(kernel), "renames registers")
+def _verbs_of_reorders(kernel: Program) -> dict[str, str]:
+    """Return the verbs for reorders by the fragment that they write, where it has one."""
+    verbs = dict.fromkeys(renamings(kernel), "renames registers")
     for reorder in kernel.statements():
         if isinstance(reorder, Reorder):
             source, to = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
             if source.value_type != to.value_type:
-                said[to.name] = "converts"
-    return said
+                verbs[to.name] = "converts"
+    return verbs
 
 
-def _lines(body: tuple[Statement, ...], level: int, said: dict[str, str]) -> Iterator[str]:
+def _lines(body: tuple[Statement, ...], level: int, verbs: dict[str, str]) -> Iterator[str]:
     for statement in body:
         text = line(statement)
-        if isinstance(statement, Reorder) and statement.destination in said:
-            text = text.replace("  by ", f"  {said[statement.destination]} by ")
+        if isinstance(statement, Reorder) and statement.destination in verbs:
+            text = text.replace("  by ", f"  {verbs[statement.destination]} by ")
         yield "  " * level + text
         if isinstance(statement, (Loop, If)):
-            yield from _lines(statement.body, level + 1, said)
+            yield from _lines(statement.body, level + 1, verbs)
 
 
 def line(statement: Statement) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.statements import Statement, touching
-from pycute_xe.signatures import held_fields
+from pycute_xe.signatures import checked_fields
 
 __all__ = ["ROLES", "NamedArrive", "NamedBarrier", "NamedWait", "Role"]
 
@@ -33,7 +33,7 @@ ROLES: dict[Role, Arriving] = {
 """By role. Only those that consume wait."""
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class NamedBarrier:
     """A barrier by its number, 1 to 31, and how many subgroups produce and consume there.
@@ -69,7 +69,7 @@ class NamedBarrier:
         return f"barrier {self.number} of {counts}"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class NamedArrive(Statement):
     """Tell a named barrier that this subgroup has come, as producer, as consumer or as both.
@@ -82,7 +82,7 @@ class NamedArrive(Statement):
     role: Role = "both"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class NamedWait(Statement):
     """Wait until the named barrier at which this subgroup arrived has fired."""

@@ -10,7 +10,7 @@ from typing import Literal
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = ["Fragment", "Operand", "Order", "Role", "Shared", "matrix", "bind_sizes", "shape_of"]
 
@@ -22,7 +22,7 @@ Role = Literal["in", "out", "inout", "scratch"]
 RESERVED = frozenset({"kernel", "executor", "target", "strict", "dtype", "report", "progress"})
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor in memory: name, type, the extents of its modes, and which mode is contiguous.
@@ -53,10 +53,10 @@ class Operand:
         role: Role = "in",
     ) -> None:
         """Check the parts."""
-        extents = tuple(map(as_index, modes))
-        rank = len(extents)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "value_type", as_numeric(value_type))
+        extents = tuple(map(as_index, modes))
+        rank = len(extents)
         object.__setattr__(self, "modes", extents)
         object.__setattr__(self, "contiguous", contiguous % rank if rank else -1)
         object.__setattr__(self, "role", role)
@@ -131,7 +131,7 @@ def matrix(
     return Operand(name, value_type, modes, -1 if order == "row" else -2, role)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """Registers of a subgroup: a name, a type, and the slots that each of 16 work-items holds.
@@ -170,7 +170,7 @@ class Fragment:
         return f"{self.name} {self.value_type}[{self.slots}]"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Shared:
     """An array in the shared local memory of a work-group: name, type and number of elements."""
@@ -230,7 +230,7 @@ def bind_sizes(
         for mode, (index, extent) in enumerate(zip(operand.modes, shape, strict=True)):
             if not _plain(index):
                 continue
-            name, here = str(index), _told(operand, mode, extent)
+            name, here = str(index), _reach(operand, mode, extent)
             if sizes.setdefault(name, extent) != extent:
                 raise _mismatch(shapes, operand, bound[name] or f"{name} is {sizes[name]}", here)
             bound.setdefault(name, here)
@@ -238,7 +238,7 @@ def bind_sizes(
         for mode, (index, extent) in enumerate(zip(operand.modes, shape, strict=True)):
             if index.names <= sizes.keys() and index.at(sizes) != extent:
                 wanted = f"{index} is {index.at(sizes)}"
-                raise _mismatch(shapes, operand, _told(operand, mode, extent), wanted)
+                raise _mismatch(shapes, operand, _reach(operand, mode, extent), wanted)
     for operand in declared:
         missing = sorted(frozenset(operand.extents) - sizes.keys())
         if missing:
@@ -264,7 +264,7 @@ def _plain(index: Index) -> bool:
     return index.is_simple and not index.is_constant and isinstance(index.terms[0][0], str)
 
 
-def _told(operand: Operand, mode: int, extent: int) -> str:
+def _reach(operand: Operand, mode: int, extent: int) -> str:
     """Say how far an operand reaches along a mode, in words."""
     rank = len(operand.modes)
     if rank == 1:

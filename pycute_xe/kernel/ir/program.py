@@ -180,9 +180,9 @@ def _named(kernel: Program, what: str, entries: tuple[T, ...], name: str) -> T:
         if entry.name == name:
             return entry
     known = ", ".join(entry.name for entry in entries)
-    raise KernelError(
-        what, {"kernel": kernel.name, "name": name}, f"there is no {what} {name}", f"use {known}"
-    )
+    fix = f"use {known}" if known else f"declare the {what} first"
+    wrong = f"there is no {what} {name}"
+    raise KernelError(what, {"kernel": kernel.name, "name": name}, wrong, fix)
 
 
 OWN = frozenset({SUBGROUP_INDEX})

@@ -28,7 +28,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.functions import reduction
 from pycute_xe.layout import Layout
-from pycute_xe.signatures import held_fields
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import built, is_tuple, shown
 
 __all__ = [
@@ -64,7 +64,7 @@ __all__ = [
 # What every statement of a kernel is: a value that says what it touches.
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Touched:
     """What a statement touches: fragments, operands, shared arrays, and whom it meets.
@@ -112,7 +112,7 @@ def once(touched: Callable[[Kind], Touched]) -> Callable[[Kind], Touched]:
     return remembered
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Statement(_Remembers):
     """One thing that every subgroup of a work-group does. A new kind derives from it.
@@ -138,8 +138,8 @@ class Statement(_Remembers):
             )
         fields = dict(self.touches)
         meets: Any = fields.pop("meets", "")
-        found = {what: _values(self, names) for what, names in fields.items()}
-        return Touched(**found, meets=meets)
+        names_of = {what: _values(self, names) for what, names in fields.items()}
+        return Touched(**names_of, meets=meets)
 
 
 def _values(statement: Statement, names: str) -> tuple[Any, ...]:
@@ -151,7 +151,7 @@ def _values(statement: Statement, names: str) -> tuple[Any, ...]:
 # ------------------------------------------------------------ copies
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class _Copying(Statement):
     """A tiled copy between a tile of an operand and registers.
@@ -178,7 +178,7 @@ class _Copying(Statement):
         return f"<{type(self).__name__} {', '.join(names)}: {self.copy}>"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class _Moving(_Copying):
     """A tiled copy that fills or empties a fragment."""
@@ -187,7 +187,7 @@ class _Moving(_Copying):
     modes: tuple[int | None, ...] = (0, 1)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Prefetch(_Copying):
     """Bring a tile of an operand into the cache."""
@@ -196,7 +196,7 @@ class Prefetch(_Copying):
     modes: tuple[int | None, ...] = (0, 1)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Load(_Moving):
     """Load a tile of an operand: message ``j`` fills slots ``j * copy.atom.values`` on."""
@@ -204,7 +204,7 @@ class Load(_Moving):
     touches = touching(writes="fragment", from_memory="operand", indices="at")
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Store(_Moving):
     """Store a tile of an operand, clipped to the operand."""
@@ -212,7 +212,7 @@ class Store(_Moving):
     touches = touching(reads="fragment", to_memory="operand", indices="at")
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class AtomicStore(_Moving):
     """Add a tile to an operand element by element, each addition indivisible, in any order."""
@@ -220,7 +220,7 @@ class AtomicStore(_Moving):
     touches = touching(reads="fragment", from_memory="operand", to_memory="operand", indices="at")
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class SharedStore(Statement):
     """Write a fragment to a shared array: element ``e`` of subgroup ``s`` goes to ``places(s, e)``.
@@ -236,7 +236,7 @@ class SharedStore(Statement):
     at: Index = field(default_factory=Index)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class SharedLoad(Statement):
     """Read a fragment from a shared array: element ``e`` of subgroup ``s`` at ``places(s, e)``."""
@@ -252,7 +252,7 @@ class SharedLoad(Statement):
 # Statements by which work-groups wait for one another: counters in memory.
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class _Counting(Statement):
     """What a work-group does to an element of an integer operand, ``at`` an index for each mode.
@@ -271,7 +271,7 @@ class _Counting(Statement):
                 object.__setattr__(self, name, as_index(getattr(self, name)))
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Await(_Counting):
     """Wait until a counter is ``least`` or more; what was stored before it became so is seen then.
@@ -283,7 +283,7 @@ class Await(_Counting):
     least: Index
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Signal(_Counting):
     """Add ``by`` to a counter, behind all that the work-group has stored.
@@ -299,7 +299,7 @@ class Signal(_Counting):
 # The statements by which the subgroups of a work-group wait for one another.
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class BarrierArrive(Statement):
     """Tell a split barrier of the work-group that this subgroup has come."""
@@ -307,7 +307,7 @@ class BarrierArrive(Statement):
     touches = touching(meets="arrive")
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class BarrierWait(Statement):
     """Wait until every subgroup of the work-group has come."""
@@ -315,7 +315,7 @@ class BarrierWait(Statement):
     touches = touching(meets="wait")
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Fence(Statement):
     """Make earlier stores to shared memory visible to those who are met at a later barrier.
@@ -331,7 +331,7 @@ class Fence(Statement):
 # ------------------------------------------------------------ statements
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Fill(Statement):
     """Set every slot of a fragment to one value."""
@@ -341,7 +341,7 @@ class Fill(Statement):
     value: float = 0.0
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Reorder(Statement):
     """Permute register elements: element ``i`` of the source goes to ``slots(i)``.
@@ -356,7 +356,7 @@ class Reorder(Statement):
     slots: Layout
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Part(Statement):
     """Take a part of a fragment: element ``i`` of the destination is ``first + slots(i)``.
@@ -372,7 +372,7 @@ class Part(Statement):
     first: int = 0
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Convert(Statement):
     """Convert every element to the destination's type: nearest even, integers saturated."""
@@ -382,7 +382,7 @@ class Convert(Statement):
     destination: str
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Map(Statement):
     """Compute every element of a fragment from elements of fragments and scalar operands.
@@ -425,7 +425,7 @@ class Map(Statement):
         )
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Reduce(Statement):
     """Combine elements of a fragment: element ``i`` of the source goes into ``slots(i)``.
@@ -445,7 +445,7 @@ class Reduce(Statement):
         reduction(self.how)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Mma(Statement):
     """Multiply the fragments of A and B into the accumulator, one DPAS for each atom.
@@ -465,7 +465,7 @@ class Mma(Statement):
         return built(self)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
     """Repeat the body for ``var`` from ``start`` up to, but not including, ``stop``.
@@ -497,7 +497,7 @@ class Loop(Statement):
         return f"<Loop {self.start} <= {self.var} < {self.stop}, {count}>"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class If(Statement):
     """Do the body where ``index < below``."""

@@ -107,10 +107,10 @@ class _Out:
                 yield _with(statement, bound)
 
     def bound(self, loop: Loop, index: Index, bound: Mapping[str, Index]) -> int:
-        found = index.substitute(bound).substitute(self.known)
-        if not found.is_constant:
-            raise self.refusal(f"the trips of the loop over {loop.var} depend on {found}")
-        return found.offset
+        value = index.substitute(bound).substitute(self.known)
+        if not value.is_constant:
+            raise self.refusal(f"the trips of the loop over {loop.var} depend on {value}")
+        return value.offset
 
     def refusal(self, condition: str) -> KernelError:
         return KernelError("in_trips", {"kernel": self.kernel.name}, condition, "bind more sizes")

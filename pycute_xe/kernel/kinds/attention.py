@@ -206,35 +206,35 @@ class Ending:
 
     def _stored(self, v: int) -> tuple[Statement, ...]:
         """Return what divides a tile of O by the sums, converts and stores it."""
-        form, held = self.form, f"tOrO{v}"
+        form, fragment = self.form, f"tOrO{v}"
         before: tuple[Statement, ...] = ()
         if form.across > 1:
-            before, held = self._put_together(v), "tOrSum"
+            before, fragment = self._put_together(v), "tOrSum"
         rows = (("tSrSum", self.rows.of_out),)
         # Where a part of the keys has none for a query, its sum is 0; any other is 1 at least.
         sums = apply("max", Slot("tSrSum"), 1.0) if form.splits > 1 else Slot("tSrSum")
-        out: list[Statement] = [Map(held, Slot(held) / sums, rows)]
+        out: list[Statement] = [Map(fragment, Slot(fragment) / sums, rows)]
         if self.converts:
-            out.append(Convert(held, "tOrN"))
-            held = "tOrN"
+            out.append(Convert(fragment, "tOrN"))
+            fragment = "tOrN"
         if self.moves:
-            out.append(Reorder(held, "tOrD", self.slots))
-            held = "tOrD"
+            out.append(Reorder(fragment, "tOrD", self.slots))
+            fragment = "tOrD"
         column = Index("v") * form.out + v * form.pv.tile_mnk[1]
-        stores: list[Statement] = [self._store(column, held)]
+        stores: list[Statement] = [self._store(column, fragment)]
         if form.packed:
-            stores = self._rows(column, held)
+            stores = self._rows(column, fragment)
         if form.across > 1:  # all have the whole sum; tiles of O in turn, one subgroup each
             turn = v % form.across
             mine = If(Index(None, turn - 1), Index(SUBGROUP_INDEX), tuple(stores))
             stores = [If(Index(SUBGROUP_INDEX), Index(None, turn + 1), (mine,))]
         return (*before, *out, *stores)
 
-    def _store(self, column: Index, held: str) -> Store:
+    def _store(self, column: Index, fragment: str) -> Store:
         at = self.form.of_out(Index("q") * self.form.tile[0], column)
-        return Store(self.copy, "O", at, held, (len(at) - 2, len(at) - 1))
+        return Store(self.copy, "O", at, fragment, (len(at) - 2, len(at) - 1))
 
-    def _rows(self, column: Index, held: str) -> list[Statement]:
+    def _rows(self, column: Index, fragment: str) -> list[Statement]:
         """Return stores row by row, of rows before the next batch."""
         form, copy = self.form, self.copy
         rows = table(copy_slots(copy))[:, 0]
@@ -253,7 +253,7 @@ class Ending:
             at = form.of_out(Index("q") * form.tile[0] + row, column)
             place = Index("q") * form.tile[0] + starts + row
             store = Store(self._row_copy, "O", at, "tOrRow", (len(at) - 2, len(at) - 1))
-            out.append(Part(held, "tOrRow", Layout(slots.shape, slots.stride), first))
+            out.append(Part(fragment, "tOrRow", Layout(slots.shape, slots.stride), first))
             out.append(If(place, form.queries, (store,)))
         return out
 
@@ -342,15 +342,15 @@ class _Claim:
 
     def largest(self, of: tuple[tuple[Keys, Conditions], ...], number: int) -> Expression:
         """Return the largest score among those keys ``j`` of each loop that meet conditions."""
-        found: list[Expression] = []
+        maxima: list[Expression] = []
         for i, (keys, conditions) in enumerate(of):
             name = f"j{number}{i}"
             score = self.score(keys, Index(name), f"d{number}{i}")
             for one, other in conditions:
                 j = {"j": Index(name)}
                 score = Where(one.substitute(j), other.substitute(j), score, Const(-inf))
-            found.append(total(name, keys.count, score, how="max"))
-        return reduce(partial(apply, "max"), found, Const(LOWEST))
+            maxima.append(total(name, keys.count, score, how="max"))
+        return reduce(partial(apply, "max"), maxima, Const(LOWEST))
 
     def top(self) -> Expression:
         """Return the largest score, the sink's included."""

@@ -107,8 +107,8 @@ class Rows:
         slots = layout_of(parts)
         if slots is None:
             raise _unplaced(self.mma)
-        held = f"{name}0"
-        out: list[Statement] = [Reduce(how, source, held, slots)]
+        fragment = f"{name}0"
+        out: list[Statement] = [Reduce(how, source, fragment, slots)]
         both = reduction(how).combine
         for step in range(self.folds):
             width //= 2
@@ -116,9 +116,9 @@ class Rows:
             halves = Layout((kept, 16 // kept), (1, 0))
             a, b = (f"{name}{step}{half}" for half in "ab")
             to = name if step == self.folds - 1 else f"{name}{step + 1}"
-            out += [Part(held, a, halves), Part(held, b, halves, kept)]
+            out += [Part(fragment, a, halves), Part(fragment, b, halves, kept)]
             out.append(Map(to, apply(both, Slot(a), Slot(b))))
-            held = to
+            fragment = to
         return tuple(out)
 
 

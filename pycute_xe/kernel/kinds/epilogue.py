@@ -185,16 +185,16 @@ class Tail:
         value = self.declared(self.parsed(text))
         exact, compute = value == Slot("acc"), self._compute(value)
         self.values.append((name, self.claimed(text, numeric)))
-        held = self.computed(name, value, compute, last=name == "D")
+        fragment = self.computed(name, value, compute, last=name == "D")
         slots = store_reorder(self.frame.mma, copy)
         if numeric != compute:
-            held = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
+            fragment = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
             if not in_one_pass(slots, compute, numeric):
-                source, held = held, self.fragment(f"tEr{name}", numeric)
-                self.stores.append(Convert(source, held))
+                source, fragment = fragment, self.fragment(f"tEr{name}", numeric)
+                self.stores.append(Convert(source, fragment))
         modes, role = (*self.frame.lead, *self.frame.extents), "inout" if self.frame.adds else "out"
         self.outs.append(matrix(name, numeric, modes, order, role=role))
-        self._stored(name, held, numeric, copy, slots)
+        self._stored(name, fragment, numeric, copy, slots)
 
     def parsed(self, text: str) -> Expression:
         """Return what a text says of ``acc``; names without indices are numbers."""
@@ -220,6 +220,14 @@ class Tail:
         names = tuple(str(index) for index in place)
         known_modes = dict(zip("mn", frame.extents, strict=True))
         modes = tuple(known_modes.get(index, index.upper()) for index in names)
+        if names[-2:] == ("n", "m"):
+            raise KernelError(
+                "epilogue",
+                {"operand": f"{name}[{','.join(names)}]"},
+                f"{name} is indexed by {', '.join(names)}, and D by {', '.join(frame.indices)}",
+                f'write {name}[{",".join(frame.indices)}]; orders={{"{name}": "col"}} stores it by '
+                "columns",
+            )
         if names[-2:] == ("m", "n"):
             operand = matrix(name, numeric, modes, frame.order_of(name))
         else:
@@ -260,25 +268,25 @@ class Tail:
         copy = vector_copy(frame.mma, letter, operand.value_type)
         at = (*first, frame.corner["mn".index(letter)])
         slots = copy.messages * copy.atom.values
-        held = self.fragment(f"tEr{name}", operand.value_type, slots)
-        self.loads.append(Load(copy, name, at, held, (None, rank - 1)))
-        self.slots[name] = held
-        self.gathers[held] = vector_gather(frame.mma, letter)
+        loaded = self.fragment(f"tEr{name}", operand.value_type, slots)
+        self.loads.append(Load(copy, name, at, loaded, (None, rank - 1)))
+        self.slots[name] = loaded
+        self.gathers[loaded] = vector_gather(frame.mma, letter)
 
     def _load_matrix(self, operand: Operand, first: tuple[Index, ...]) -> None:
         frame, name, numeric = self.frame, operand.name, operand.value_type
         copy = operand_copy(frame.mma, "C", frame.order_of(name), numeric, name)
         rank = len(operand.modes)
         slots = copy.messages * copy.atom.values
-        held = self.fragment(f"tEr{name}", numeric, slots)
+        loaded = self.fragment(f"tEr{name}", numeric, slots)
         modes = (rank - 2, rank - 1)
-        self.loads.append(Load(copy, name, (*first, *frame.corner), held, modes))
+        self.loads.append(Load(copy, name, (*first, *frame.corner), loaded, modes))
         wanted = mma_slots(frame.mma, "C")
         moved = reorder(copy_slots(copy), wanted)
         if not is_identity(moved):
-            source, held = held, self.fragment(f"tEa{name}", numeric)
-            self.loads.append(Reorder(source, held, moved))
-        self.slots[name] = held
+            source, loaded = loaded, self.fragment(f"tEa{name}", numeric)
+            self.loads.append(Reorder(source, loaded, moved))
+        self.slots[name] = loaded
 
     def computed(
         self,
@@ -295,34 +303,34 @@ class Tail:
         if value == Slot("acc") and not also_plain:
             return "tCrC"
         in_place = last and compute == self.frame.mma.atom.op.D
-        held = "tCrC" if in_place else self.fragment(f"tEf{name}", compute)
+        result = "tCrC" if in_place else self.fragment(f"tEf{name}", compute)
 
-        self.stores.append(self.mapped(held, value, "tCrC", self.slots))
-        return held
+        self.stores.append(self.mapped(result, value, "tCrC", self.slots))
+        return result
 
-    def mapped(self, result: str, value: Expression, acc: str, held: dict[str, str]) -> Map:
+    def mapped(self, result: str, value: Expression, acc: str, fragments: dict[str, str]) -> Map:
         """Return what computes an expression from fragments of the accumulator and of operands."""
 
         def leaf(x: Element | Slot) -> Expression:
             if isinstance(x, Slot):
                 return Slot(acc)
-            return Slot(held[x.operand]) if x.at else x
+            return Slot(fragments[x.operand]) if x.at else x
 
-        found = rebuilt(value, leaf)
-        used = {x.fragment for x in leaves(found) if isinstance(x, Slot)}
-        return Map(result, found, tuple((n, by) for n, by in self.gathers.items() if n in used))
+        moved = rebuilt(value, leaf)
+        used = {x.fragment for x in leaves(moved) if isinstance(x, Slot)}
+        return Map(result, moved, tuple((n, by) for n, by in self.gathers.items() if n in used))
 
     def _stored(
-        self, name: str, held: str, numeric: Numeric, copy: TiledCopy, slots: Layout | None
+        self, name: str, fragment: str, numeric: Numeric, copy: TiledCopy, slots: Layout | None
     ) -> None:
         frame = self.frame
         if slots is not None:
-            source, held = held, self.fragment(f"t{name}r{name}", numeric)
-            self.stores.append(Reorder(source, held, slots))
+            source, fragment = fragment, self.fragment(f"t{name}r{name}", numeric)
+            self.stores.append(Reorder(source, fragment, slots))
         rank = len(frame.lead)
         at = (*frame.first, *frame.corner)
         kind = AtomicStore if frame.adds else Store
-        self.stores.append(kind(copy, name, at, held, (rank, rank + 1)))
+        self.stores.append(kind(copy, name, at, fragment, (rank, rank + 1)))
 
     def fragment(self, name: str, numeric: Numeric, slots: int | None = None) -> str:
         """Declare a fragment, as large as the accumulator where nothing else is said."""
@@ -354,11 +362,11 @@ def add_reduction(epilogue: Tail, key: str, text: str, d_value: Expression) -> N
     _demand_zero_outside(key, text, value, _OTHER[letter])
     accumulator = epilogue.frame.mma.atom.op.D
     exact = value == Slot("acc") and accumulator in (F32, S32)
-    held, numeric = "tCrC", accumulator
+    fragment, numeric = "tCrC", accumulator
     if not exact:
         numeric = F32
-        held = epilogue.computed(name, value, F32, also_plain=True)
-    _store_sum(epilogue, name, letter, held, numeric)
+        fragment = epilogue.computed(name, value, F32, also_plain=True)
+    _store_sum(epilogue, name, letter, fragment, numeric)
     extent = epilogue.frame.extents["mn".index(_OTHER[letter])]
     place = tuple(Index(i) for i in epilogue.frame.indices if i != _OTHER[letter])
     wrapped = numeric if numeric == S32 else None
@@ -366,7 +374,7 @@ def add_reduction(epilogue: Tail, key: str, text: str, d_value: Expression) -> N
     epilogue.sums.append((name, tuple(map(str, place)), claim))
 
 
-def _store_sum(epilogue: Tail, name: str, letter: str, held: str, numeric: Numeric) -> None:
+def _store_sum(epilogue: Tail, name: str, letter: str, fragment: str, numeric: Numeric) -> None:
     frame = epilogue.frame
     declared = as_numeric(frame.types.get(name, numeric))
     if declared != numeric:
@@ -389,7 +397,7 @@ def _store_sum(epilogue: Tail, name: str, letter: str, held: str, numeric: Numer
             f"a subgroup has {cosize(gather)} sums, a message of {width} would add beyond them",
             f"give each subgroup a multiple of {width} {'rows' if letter == 'm' else 'columns'}",
         )
-    epilogue.stores.append(Reduce("sum", held, sums, gather))
+    epilogue.stores.append(Reduce("sum", fragment, sums, gather))
     modes = (*frame.lead, frame.extents["mn".index(letter)])
     epilogue.outs.append(Operand(name, numeric, modes, role="inout"))
     at = (*frame.first, frame.corner["mn".index(letter)])
@@ -398,10 +406,10 @@ def _store_sum(epilogue: Tail, name: str, letter: str, held: str, numeric: Numer
 
 def _output(epilogue: Tail, key: str) -> tuple[str, str]:
     """Return the name and the last index of an output such as ``rowsum[m]``."""
-    found = _KEY.fullmatch(key.strip())
+    match = _KEY.fullmatch(key.strip())
     lead = epilogue.frame.indices[:-2]
-    places: list[str] = re.split(r"\s*,\s*", found[2]) if found else []
-    if found is None or tuple(places[:-1]) != lead or places[-1] not in _OTHER:
+    places: list[str] = re.split(r"\s*,\s*", match[2]) if match else []
+    if match is None or tuple(places[:-1]) != lead or places[-1] not in _OTHER:
         known = " or ".join(f"total[{','.join((*lead, i))}]" for i in "mn")
         raise KernelError(
             "epilogue",
@@ -409,7 +417,7 @@ def _output(epilogue: Tail, key: str) -> tuple[str, str]:
             "a vector of sums has one element for each row or column",
             f"write {known}",
         )
-    return found[1], places[-1]
+    return match[1], places[-1]
 
 
 def _body(text: str, letter: str) -> str:
@@ -440,8 +448,8 @@ def _demand_zero_outside(key: str, text: str, value: Expression, over: str) -> N
     """Refuse a sum that elements beyond the last row or column would add to."""
     read = list(dict.fromkeys(x for x in leaves(value) if isinstance(x, Element)))
     samples = product(_SAMPLES, repeat=min(len(read), 4))
-    found = [_outside(value, over, dict(zip(read, cycle(s), strict=False))) for s in samples]
-    known = [x for x in found if not isnan(x)]
+    values = [_outside(value, over, dict(zip(read, cycle(s), strict=False))) for s in samples]
+    known = [x for x in values if not isnan(x)]
     if not known or any(known):
         raise KernelError(
             "epilogue",

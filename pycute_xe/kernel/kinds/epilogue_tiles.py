@@ -129,21 +129,21 @@ class TiledTail(Tail):
     def tile(self, shift: Cut) -> None:
         """Append what loads, computes and stores the tile that begins at a place of the share."""
         order = copy_slots(self.copies["D"])
-        accumulator = self._held("tEp", self.frame.mma.atom.op.D)
+        accumulator = self._declared("tEp", self.frame.mma.atom.op.D)
         slots, first = self._taken(order, shift)
-        held: dict[str, str] = {}
+        fragments: dict[str, str] = {}
         for operand, names in self.wanted:
-            held[operand.name] = self._loaded(operand, names, order, shift)
+            fragments[operand.name] = self._loaded(operand, names, order, shift)
         self.stores.append(Part("tCrC", accumulator, slots, first))
         for name, value, numeric in self.texts:
-            self._stored_part(name, value, numeric, held, order, shift)
+            self._stored_part(name, value, numeric, fragments, order, shift)
 
     def _taken(self, order: Layout, shift: Cut) -> tuple[Layout, int]:
         """Return where in the accumulator each element of a tile is."""
         mma = self.frame.mma
         rows = {tuple(at): e for e, at in enumerate(_pairs(mma_slots(mma, "C")))}
-        found = [rows[m + shift[0], n + shift[1]] for m, n in _pairs(order)]
-        layout = layout_of([e - found[0] for e in found])
+        elements = [rows[m + shift[0], n + shift[1]] for m, n in _pairs(order)]
+        layout = layout_of([e - elements[0] for e in elements])
         if layout is None:
             raise KernelError(
                 "epilogue",
@@ -151,30 +151,30 @@ class TiledTail(Tail):
                 "no layout takes the tile out of the accumulator",
                 "use the shape of one DPAS, or leave it out",
             )
-        return Layout(layout.shape, layout.stride), found[0]
+        return Layout(layout.shape, layout.stride), elements[0]
 
     def _loaded(self, operand: Operand, names: tuple[str, ...], order: Layout, shift: Cut) -> str:
         frame, name, rank = self.frame, operand.name, len(names)
-        copy, held = self.copies[name], self.slots[name]
+        copy, fragment = self.copies[name], self.slots[name]
         pairs = zip(frame.first, frame.indices, strict=False)
         first = tuple(index for index, letter in pairs if letter in names)
         if names[-2:] == ("m", "n"):
             at = (*first, *self._corner(shift))
-            self.stores.append(Load(copy, name, at, held, (rank - 2, rank - 1)))
+            self.stores.append(Load(copy, name, at, fragment, (rank - 2, rank - 1)))
             moved = reorder(copy_slots(copy), order)
             if is_identity(moved):
-                return held
-            source, held = held, self._held(f"tEa{name}", operand.value_type)
-            self.stores.append(Reorder(source, held, moved))
-            return held
+                return fragment
+            source, fragment = fragment, self._declared(f"tEa{name}", operand.value_type)
+            self.stores.append(Reorder(source, fragment, moved))
+            return fragment
         axis = "mn".index(names[-1])
         at = (*first, self._corner(shift)[axis])
-        self.stores.append(Load(copy, name, at, held, (None, rank - 1)))
+        self.stores.append(Load(copy, name, at, fragment, (None, rank - 1)))
         by = layout_of([pair[axis] for pair in _pairs(order)])
         if by is None:
             raise KernelError("epilogue", {"operand": name}, "no layout broadcasts it", "")
-        self.gathers[held] = by
-        return held
+        self.gathers[fragment] = by
+        return fragment
 
     def _corner(self, shift: Cut) -> tuple[Index, Index]:
         m, n = self.frame.corner
@@ -185,27 +185,27 @@ class TiledTail(Tail):
         name: str,
         value: Expression,
         numeric: Numeric,
-        held: dict[str, str],
+        fragments: dict[str, str],
         order: Layout,
         shift: Cut,
     ) -> None:
         result, compute = "tEp", self._compute(value)
         if value != Slot("acc"):
-            result = self._held(f"tEf{name}", compute)
-            self.stores.append(self.mapped(result, value, "tEp", held))
+            result = self._declared(f"tEf{name}", compute)
+            self.stores.append(self.mapped(result, value, "tEp", fragments))
         copy = self.copies[name]
         moved = reorder(order, copy_slots(copy))
         if numeric != compute and not in_one_pass(moved, compute, numeric):
-            source, result = result, self._held(f"tEr{name}", numeric)
+            source, result = result, self._declared(f"tEr{name}", numeric)
             self.stores.append(Convert(source, result))
         if not is_identity(moved):
-            source, result = result, self._held(f"t{name}r{name}", numeric)
+            source, result = result, self._declared(f"t{name}r{name}", numeric)
             self.stores.append(Reorder(source, result, moved))
         rank = len(self.frame.lead)
         at = (*self.frame.first, *self._corner(shift))
         self.stores.append(Store(copy, name, at, result, (rank, rank + 1)))
 
-    def _held(self, name: str, numeric: Numeric) -> str:
+    def _declared(self, name: str, numeric: Numeric) -> str:
         """Declare a fragment of one tile, once."""
         if all(fragment.name != name for fragment in self.fragments):
             self.fragment(name, numeric, self.cut[0] * self.cut[1] // 16)

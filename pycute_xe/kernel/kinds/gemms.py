@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Groups = Literal["none", "batch", "stacked"]
-HELD = {"acc0": "tCrC", "acc1": "tCrC1"}
+ACCUMULATORS = {"acc0": "tCrC", "acc1": "tCrC1"}
 """The accumulators: their names in an expression, and their fragments."""
 
 Recipe = tuple[Mainloop, Epilogue, Schedule]
@@ -308,11 +308,11 @@ def dual_gemm(
     """
     loop, ending, groups = recipe_of("dual_gemm", mma, (a, b, d), given, ahead=stages, many=2)
     value, types = _combined(mma, combine), ending.types or {}
-    demand_scalars("dual_gemm", value, HELD, declared=types)
+    demand_scalars("dual_gemm", value, ACCUMULATORS, declared=types)
     scalars = dict.fromkeys(x.operand for x in leaves(value) if isinstance(x, Element))
     step = Step(
-        (Map("tCrC", _rebuilt(value, {name: Slot(x) for name, x in HELD.items()})),),
-        lambda *products: _rebuilt(value, dict(zip(HELD, products, strict=True))),
+        (Map("tCrC", _rebuilt(value, {name: Slot(x) for name, x in ACCUMULATORS.items()})),),
+        lambda *products: _rebuilt(value, dict(zip(ACCUMULATORS, products, strict=True))),
         tuple(Operand(name, types.get(name, "f32"), ()) for name in scalars),
     )
     return kernel(loop, ending, groups, step=step, name="dual_gemm")
@@ -324,12 +324,12 @@ def _rebuilt(value: Expression, by: dict[str, Expression]) -> Expression:
 
 def _combined(mma: TiledMma, text: str) -> Expression:
     """Return what combines the accumulators, refused where no registers hold it."""
-    value = parse(text, frozenset(HELD), ())
+    value = parse(text, frozenset(ACCUMULATORS), ())
     used = {x.fragment for x in leaves(value) if isinstance(x, Slot)}
     op, wrong, fix = mma.atom.op, "", ""
     if op.D.name != "f32" or op.C != op.D:
         wrong, fix = f"the accumulators are {op.C} and {op.D}", "use an atom that adds in f32"
-    elif used != set(HELD):
+    elif used != set(ACCUMULATORS):
         wrong, fix = "the expression does not read both accumulators", 'write "acc0 * acc1"'
     else:
         wrong, fix = unfit(mma)

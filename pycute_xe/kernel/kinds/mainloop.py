@@ -75,8 +75,8 @@ def register_loop(
 
 def _distances(sides: tuple[Side, ...]) -> dict[int, tuple[Side, ...]]:
     """Return the sides by how many tiles ahead they are prefetched."""
-    found = dict.fromkeys(side.ahead for side in sides if side.ahead)
-    return {ahead: tuple(s for s in sides if s.ahead == ahead) for ahead in found}
+    distances = dict.fromkeys(side.ahead for side in sides if side.ahead)
+    return {ahead: tuple(s for s in sides if s.ahead == ahead) for ahead in distances}
 
 
 def _warm_up(sides: tuple[Side, ...], part: Stretch) -> tuple[Statement, ...]:

@@ -63,15 +63,15 @@ def factors_of(mma: TiledMma, subgroup: int) -> Factors | Missing:
 
     The sum goes through the k of which the subgroup holds factors, ascending.
     """
-    held = {name: _slots(mma, name, subgroup) for name in "ABC"}
-    at = {name: _slot_at(held[name], mma.operand_tile(name)) for name in "AB"}
+    tables = {name: _slots(mma, name, subgroup) for name in "ABC"}
+    at = {name: _slot_at(tables[name], mma.operand_tile(name)) for name in "AB"}
     mine = [(at[name] >= 0).any(axis=0) for name in "AB"]
     depth = np.flatnonzero(mine[0] | mine[1])
-    rows, columns = held["C"].T
+    rows, columns = tables["C"].T
     a, b = at["A"][rows][:, depth], at["B"][columns][:, depth]
-    for name, found, along in (("A", a, rows), ("B", b, columns)):
-        if (found < 0).any():
-            slot, number = np.argwhere(found < 0)[0].tolist()
+    for name, slots, along in (("A", a, rows), ("B", b, columns)):
+        if (slots < 0).any():
+            slot, number = np.argwhere(slots < 0)[0].tolist()
             place = (int(along[slot]), int(depth[number]))
             return Missing(subgroup, name, place, (int(rows[slot]), int(columns[slot])))
     return Factors(a, b)
@@ -128,22 +128,22 @@ def _claim(kind: Numeric, dumped: dict[str, Dumped], factors: Factors) -> Specif
     return Specification((Claim("D", ("g", "i"), value),))
 
 
-def _operand(name: str, held: Dumped, role: Any) -> Operand:
-    return Operand(name, held.value, (held.subgroups * held.rows, held.width), role=role)
+def _operand(name: str, dumped: Dumped, role: Any) -> Operand:
+    return Operand(name, dumped.value, (dumped.subgroups * dumped.rows, dumped.width), role=role)
 
 
-def _element(name: str, held: Dumped, subgroup: Index, slots: Ints, slot: Index) -> Element:
+def _element(name: str, dumped: Dumped, subgroup: Index, slots: Ints, slot: Index) -> Element:
     """Return the element of the registers in memory that a table of (slot of C, k) gives."""
     k = Index("k")
-    row, column = _sum(slots // held.width, slot, k), _sum(slots % held.width, slot, k)
+    row, column = _sum(slots // dumped.width, slot, k), _sum(slots % dumped.width, slot, k)
     if row is None or column is None:  # what digits do not say apart they may say together
         whole = _sum(slots, slot, k)
         if whole is None:
             wrong = "the factors of an element are not sums of digits of its slot and of k"
             fix = "use a permutation whose layouts nest evenly"
             raise KernelError("multiplication", {"operand": name}, wrong, fix)
-        row, column = whole // held.width, whole % held.width
-    return Element(name, (subgroup * held.rows + row, column))
+        row, column = whole // dumped.width, whole % dumped.width
+    return Element(name, (subgroup * dumped.rows + row, column))
 
 
 def _sum(table: Ints, slot: Index, k: Index) -> Index | None:

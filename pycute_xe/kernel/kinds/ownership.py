@@ -259,12 +259,12 @@ class _Claimed:
             Index(name) * extent + inside
             for name, extent, inside in zip("mn", self.tile, at, strict=True)
         )
-        found: Expression = Element("A", (y, x))
+        element: Expression = Element("A", (y, x))
         for index, extent, inside in ((x, "N", self.formula[1]), (y, "M", self.formula[0])):
-            found = Where(index, Index(extent), found, Const(0))
+            element = Where(index, Index(extent), element, Const(0))
             if self._least(inside) < 0:
-                found = Where(index * -1, Index(None, 1), found, Const(0))
-        return Claim("R", ("m", "n", "g", "i"), found)
+                element = Where(index * -1, Index(None, 1), element, Const(0))
+        return Claim("R", ("m", "n", "g", "i"), element)
 
     def _least(self, inside: Index) -> int:
         return everywhere(inside, SUBGROUP * self.subgroups, self.dumped.slots).min()
@@ -274,10 +274,10 @@ class _Claimed:
         rows, columns = self.tile
         per, each, threads = self.per, self.dumped.slots, SUBGROUP * self.subgroups
         (subgroup, lane), v = np.divmod(np.arange(threads)[:, None], SUBGROUP), np.arange(each)
-        held = subgroup * each * SUBGROUP + (v // per * SUBGROUP + lane) * per + v % per
+        number = subgroup * each * SUBGROUP + (v // per * SUBGROUP + lane) * per + v % per
         places = np.stack([everywhere(x, threads, each) for x in self.formula], axis=-1)
         pairs = map(tuple, places.reshape(-1, 2).tolist())
-        slots = dict(zip(pairs, held.reshape(-1).tolist(), strict=True))
+        slots = dict(zip(pairs, number.reshape(-1).tolist(), strict=True))
         down = [slots.get((y, 0), -1) for y in range(rows)]
         right = [slots.get((0, x), -1) for x in range(columns)]
         along, across = _from(down), _from(right)

@@ -189,12 +189,12 @@ def _unmoved(
     run = share[gmem_stride(operand, order).index(1)]
     words = f"a {'row' if order == 'row' else 'column'} of {name or operand}"
     count = f"{run} value{'s' * (run != 1)} of {kind} ({run * kind.bits} bits)"
-    told = f"a subgroup's share of {words} is {count}"
+    condition = f"a subgroup's share of {words} is {count}"
     if run * kind.bits % 32:
-        wrong = f"{told}; a block-2D message moves whole dwords"
+        wrong = f"{condition}; a block-2D message moves whole dwords"
     else:
         why = f": {error.condition}" if error is not None else ""
-        wrong = f"{told}, and no block-2D message moves it without moving more{why}"
+        wrong = f"{condition}, and no block-2D message moves it without moving more{why}"
     return KernelError(
         "gemm",
         {name or operand: f"{kind}, {order}", "tile": mma.tile_mnk, "share": share},
@@ -352,12 +352,12 @@ def given_copy(
             f"{given} is a {way}, {operand} needs a {wanted}",
             f"name a {wanted}",
         )
-    held = numeric or as_numeric(getattr(mma.atom.op, operand))
+    kind = numeric or as_numeric(getattr(mma.atom.op, operand))
     try:
-        op = as_operation(atom, held)
+        op = as_operation(atom, kind)
     except DTypeError as error:
         part = f"copy_{operand.lower()}"
-        fix = f"name a copy of {held.bits}-bit elements, or leave {part} out"
+        fix = f"name a copy of {kind.bits}-bit elements, or leave {part} out"
         raise KernelError("gemm", {part: str(given)}, error.condition, fix) from error
     copy = operand_copy(mma, operand, order, numeric, op=op)
     if isinstance(atom, LegacyCopyAtom):

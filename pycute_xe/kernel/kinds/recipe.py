@@ -49,6 +49,7 @@ from pycute_xe.kernel.kinds.parts import (
     store_reorder,
     unfit,
 )
+from pycute_xe.kernel.kinds.scalars import nearest_name
 from pycute_xe.kernel.kinds.side import Side, cooperative_copy, transformed_operands
 from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.schedules.plan import FIELDS
@@ -56,7 +57,7 @@ from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import held_fields, typed, typed_fields
+from pycute_xe.signatures import checked_fields, typed, typed_fields
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["Epilogue", "Input", "Mainloop", "Schedule", "Step", "kernel", "side_of"]
@@ -115,11 +116,11 @@ class Fixup:
             source, turn = "tWsW", (Reorder("tCrC", "tWsW", self.out),)
         store = Store(self.stores, "W", self.at, source, self.modes)
         add = AtomicStore(self.stores, "W", self.at, source, self.modes)
-        found, back = "tWrW", ()
+        fragment, back = "tWrW", ()
         if self.back is not None:
-            found, back = "tWaW", (Reorder("tWrW", "tWaW", self.back),)
+            fragment, back = "tWaW", (Reorder("tWrW", "tWaW", self.back),)
         load = Load(self.loads, "W", self.at, "tWrW", self.modes)
-        total = Map("tCrC", Slot("tCrC") + Slot(found))
+        total = Map("tCrC", Slot("tCrC") + Slot(fragment))
         shared = (
             *turn,
             If(none, first, (store,)),
@@ -230,7 +231,7 @@ class Mainloop:
         return write(by_registers(self.mma) if not part.whole else self.mma, sides, products, part)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Epilogue:
     """What becomes of a product: an expression of ``acc``, how D lies, and what else is stored.
@@ -277,7 +278,7 @@ class Epilogue:
         return TiledTail.read_in_tiles(frame, self.value, self.also or {}, numeric, self.tile)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Schedule:
     """Which work-group computes what: a tile of one product, of many, a part of K, a plan's pieces.
@@ -382,20 +383,22 @@ def kernel(
     products = (product_of(op.D, (sides[0].factor, side.factor), at) for side in sides[1:])
     claim = tail.specification(between.claim(*products))
     fix = Fixup(frame, op.D) if plan.plan and plan.fixup else None
+    operands = (
+        *(_operand_of(*one) for one in given),
+        *transformed_operands(sides),
+        *between.operands,
+        *tail.operands[:-1],
+        *(TABLES if plan.plan else ()),
+        *(fix.operands() if fix else ()),
+        tail.operands[-1],
+    )
+    _demand_declared(name, ending, operands)
     behind = (*between.statements, *tail.statements)
     slots = size(mma.fragment("C")[1])
     return Kernel(
         name,
         mma.num_subgroups * (1 + mainloop.producers),
-        (
-            *(_operand_of(*one) for one in given),
-            *transformed_operands(sides),
-            *between.operands,
-            *tail.operands[:-1],
-            *(TABLES if plan.plan else ()),
-            *(fix.operands() if fix else ()),
-            tail.operands[-1],
-        ),
+        operands,
         (
             *(Fragment(x, op.D, slots) for x in mainloop.accumulators),
             *(fragment for side in sides for fragment in side.fragments()),
@@ -452,6 +455,20 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
 # ------------------------------------------------------------------ what is refused
 
 
+def _demand_declared(name: str, epilogue: Epilogue, operands: tuple[Operand, ...]) -> None:
+    """Refuse types and orders of names that the kernel does not have, and nearly has.
+
+    Others are left: one mapping may serve several expressions.
+    """
+    known = {operand.name for operand in operands}
+    for option, given in (("types", epilogue.types), ("orders", epilogue.orders)):
+        for one in given or {}:
+            near = nearest_name(one, known)
+            if one not in known and near:
+                wrong = f"{one} of {option} is not an operand of the kernel, and resembles {near}"
+                raise KernelError(name, {option: given}, wrong, f"write {near}")
+
+
 def _check(
     name: str, mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step
 ) -> None:
@@ -462,8 +479,8 @@ def _check(
         wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
     else:
         inputs = (_unfit_input(mma, x, given) for x, given in factors.items())
-        found = (unfit(mma), *inputs, _clash(mainloop, epilogue, schedule, step))
-        wrong, fix = next((one for one in found if one[0]), ("", ""))
+        slips = (unfit(mma), *inputs, _clash(mainloop, epilogue, schedule, step))
+        wrong, fix = next((one for one in slips if one[0]), ("", ""))
     if wrong:
         given = {"mma": mma, "stages": next(iter(stages), factors["A"].ahead)}
         raise KernelError(name if stages else "gemm", given, wrong, fix)

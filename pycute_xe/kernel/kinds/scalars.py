@@ -9,19 +9,19 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 
-__all__ = ["demand_scalars"]
+__all__ = ["demand_scalars", "nearest_name"]
 
 
 def demand_scalars(
     operation: str,
     value: Expression,
-    held: Collection[str],
+    fragments: Collection[str],
     operands: Iterable[str] = (),
     declared: Collection[str] = (),
 ) -> Expression:
     """Return an expression, whose names without indices are numbers that a run is given.
 
-    ``held`` names what stands in registers. A name that is ``declared`` is a number. Raises
+    ``fragments`` names what stands in registers. A name that is ``declared`` is a number. Raises
     `KernelError` for others that resemble what is held or an operand, or name a function, and
     where an expression reads nothing that is held.
 
@@ -36,30 +36,34 @@ def demand_scalars(
     pycute_xe.errors.KernelError: epilogue(name=ac): ac stands for one number, and resembles acc. \
 Way out: write acc, or declare the number: types={"ac": "f32"}
     """
-    found = list(leaves(value))
-    bare = dict.fromkeys(x.operand for x in found if isinstance(x, Element) and not x.at)
+    reads = list(leaves(value))
+    bare = dict.fromkeys(x.operand for x in reads if isinstance(x, Element) and not x.at)
     bare = [name for name in bare if name not in declared and name != "C"]
-    known = {"A", "B", "C", "D", *operands, *held}
-    known |= {x.operand for x in found if isinstance(x, Element) and x.at}
+    known = {"A", "B", "C", "D", *operands, *fragments}
+    known |= {x.operand for x in reads if isinstance(x, Element) and x.at}
     for name in bare:
         number = f'declare the number: types={{"{name}": "f32"}}'
-        near = _nearest(name, known)
+        near = nearest_name(name, known)
         if near not in ("", name):  # two operands of one name are refused elsewhere
             wrong = f"{name} stands for one number, and resembles {near}"
             raise KernelError(operation, {"name": name}, wrong, f"write {near}, or {number}")
         if name in FUNCTIONS:
-            wrong, call = f"{name} is a function, and has no argument", f"{name}({min(held)})"
+            wrong, call = f"{name} is a function, and has no argument", f"{name}({min(fragments)})"
             raise KernelError(operation, {"name": name}, wrong, f"write {call}, or {number}")
-    if bare and not any(isinstance(x, Slot) for x in found):
-        first = " or ".join(sorted(held))
+    if bare and not any(isinstance(x, Slot) for x in reads):
+        first = " or ".join(sorted(fragments))
         wrong = f"it does not read {first}, and {bare[0]} stands for one number"
         fix = f'use {first}, or declare the number: types={{"{bare[0]}": "f32"}}'
         raise KernelError(operation, {"value": value}, wrong, fix)
     return value
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    """The name that a bare one resembles: in another case, or nearly; empty where none does."""
+def nearest_name(name: str, known: Collection[str]) -> str:
+    """Return the name that a bare one resembles: in another case, or nearly; empty for none.
+
+    >>> nearest_name("ac", ["acc", "bias"]), nearest_name("alpha", ["acc", "bias"])
+    ('acc', '')
+    """
     plain = {other.casefold(): other for other in known}
     if name.casefold() in plain:
         return plain[name.casefold()]

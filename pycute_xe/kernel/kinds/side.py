@@ -123,9 +123,9 @@ def copy_places(copy: TiledCopy, place: Layout) -> Layout:
 def _placed(place: Layout, layout: Layout) -> Ints:
     """Return the place of each coordinate that a layout of coordinates goes through."""
     rows, columns = (size(mode) for mode in place)
-    found = table(layout).reshape(size(layout), -1)
-    at = np.zeros((found.shape[0], 2), dtype=np.int64)
-    at[:, : found.shape[1]] = found
+    coordinates = table(layout).reshape(size(layout), -1)
+    at = np.zeros((coordinates.shape[0], 2), dtype=np.int64)
+    at[:, : coordinates.shape[1]] = coordinates
     return table(place).reshape(columns, rows)[at[:, 1], at[:, 0]]
 
 
@@ -325,22 +325,22 @@ class Side:
         if self.is_plain:
             return () if slots is None else (Reorder(self.loaded, self.read, slots),)
         out = list[Statement]()
-        held = f"t{x}m{x}" if self.stages else self.loaded
+        fragment = f"t{x}m{x}" if self.stages else self.loaded
         turned = slots if slots is not None and not is_identity(slots) else None
         in_place = self.transform is None or self.carrier == self.compute
         ready = self.read if in_place else f"tCv{x}"
         at_once = in_one_pass(turned, self.copy.value_type, self.carrier)
         if self.carrier != self.copy.value_type and not at_once:
             name = ready if turned is None else self.names[0].format(x)
-            out.append(Convert(held, name))
-            held = name
+            out.append(Convert(fragment, name))
+            fragment = name
         if turned is not None:
-            out.append(Reorder(held, ready, turned))
-            held = ready
+            out.append(Reorder(fragment, ready, turned))
+            fragment = ready
         if self.transform is not None:
             integers = self.compute.kind != "float"
             name = f"tCf{x}" if integers else self.read
-            out.append(self.transform.into(held, name))
+            out.append(self.transform.into(fragment, name))
             out += [Convert(name, self.read)] if integers else []
         return tuple(out)
 
@@ -348,11 +348,11 @@ class Side:
         """Return the reorder behind the load; None where the registers are read as they are."""
         if self.stages or not self.reorders:
             return None
-        held, wanted = copy_slots(self.copy), mma_slots(self.mma, self.role)
-        return reordered(self.name, self.copy, self.mma, held, wanted)
+        slots, wanted = copy_slots(self.copy), mma_slots(self.mma, self.role)
+        return reordered(self.name, self.copy, self.mma, slots, wanted)
 
 
 def transformed_operands(sides: tuple[Side, ...]) -> tuple[Operand, ...]:
     """Return the operands that transforms read, one that several read once."""
-    found = (side.transform for side in sides if side.transform is not None)
-    return tuple(dict.fromkeys(o for transform in found for o in transform.operands))
+    transforms = (side.transform for side in sides if side.transform is not None)
+    return tuple(dict.fromkeys(o for transform in transforms for o in transform.operands))

@@ -78,12 +78,12 @@ class Transform:
 
     def into(self, source: str, destination: str) -> Map:
         """Return the statement that computes it from a fragment."""
-        held = {vector.operand.name: vector.read for vector in self.vectors}
+        fragments = {vector.operand.name: vector.read for vector in self.vectors}
 
         def leaf(x: Element | Slot) -> Expression:
             if isinstance(x, Slot):
                 return Slot(source)
-            return Slot(held[x.operand]) if x.at else x
+            return Slot(fragments[x.operand]) if x.at else x
 
         mapped = rebuilt(self.value, leaf)
         return Map(destination, mapped, tuple((v.read, v.gather) for v in self.vectors))

@@ -36,38 +36,38 @@ class Vector:
     gather: Layout
 
     @property
-    def held(self) -> str:
+    def filled(self) -> str:
         """The fragment that it is loaded into."""
         return f"tSr{self.operand.name}"
 
     @property
     def read(self) -> str:
         """The fragment that a transform reads: elements that share bytes are widened first."""
-        return f"tSv{self.operand.name}" if self.operand.value_type.bits < 8 else self.held
+        return f"tSv{self.operand.name}" if self.operand.value_type.bits < 8 else self.filled
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
         """The registers of a subgroup's part."""
         slots = self.copy.messages * self.copy.atom.values
-        loaded = Fragment(self.held, self.operand.value_type, slots)
-        return (loaded,) if self.read == self.held else (loaded, Fragment(self.read, BF16, slots))
+        loaded = Fragment(self.filled, self.operand.value_type, slots)
+        return (loaded,) if self.read == self.filled else (loaded, Fragment(self.read, BF16, slots))
 
     def loaded(self, first: Index) -> tuple[Statement, ...]:
         """Return the statements that bring what the tile of K that begins at ``first`` needs."""
         load = self.load(first)
-        return (load,) if self.read == self.held else (load, Convert(self.held, self.read))
+        return (load,) if self.read == self.filled else (load, Convert(self.filled, self.read))
 
     def load(self, first: Index) -> Load:
         """Return the load of it."""
         rank = len(self.operand.modes)
         if self.group is None:
-            return Load(self.copy, self.operand.name, self.corner, self.held, (None, rank - 1))
+            return Load(self.copy, self.operand.name, self.corner, self.filled, (None, rank - 1))
         # The vector of a group is a row, whichever mode comes first.
         *lead, place = self.corner
         row, axis = first // self.group, self.operand.contiguous
         pair = (row, place) if axis == rank - 1 else (place, row)
         modes = (2 * rank - 3 - axis, axis)
-        return Load(self.copy, self.operand.name, (*lead, *pair), self.held, modes)
+        return Load(self.copy, self.operand.name, (*lead, *pair), self.filled, modes)
 
 
 def accumulator_places(mma: TiledMma, letter: str, role: str = "C") -> Ints:
@@ -82,10 +82,10 @@ def accumulator_places(mma: TiledMma, letter: str, role: str = "C") -> Ints:
 
 def _along(layout: Layout, axis: int) -> Ints:
     """Return one coordinate of each value; a layout that never moves has none to tell."""
-    found = table(layout)
-    column = np.zeros(found.shape[0], dtype=np.int64)
-    if found.ndim == 2 and axis < found.shape[1]:
-        column += found[:, axis]
+    coordinates = table(layout)
+    column = np.zeros(coordinates.shape[0], dtype=np.int64)
+    if coordinates.ndim == 2 and axis < coordinates.shape[1]:
+        column += coordinates[:, axis]
     return column
 
 
@@ -115,9 +115,9 @@ def vector_gather(mma: TiledMma, letter: str, role: str = "C") -> Layout:
     (16,32,4):(1,0,16) (16,32,4):(0,1,0)
     """
     part = accumulator_places(mma, letter, role)[0]
-    found = layout_of(tuple(int(x) for x in part - part.min()))
-    if found is None or size(found) != part.size:
+    gather = layout_of(tuple(int(x) for x in part - part.min()))
+    if gather is None or size(gather) != part.size:
         raise KernelError(
             "epilogue", {"mma": mma}, "no layout broadcasts the vector", "use workgroup_mma"
         )
-    return found
+    return gather

@@ -51,7 +51,7 @@ def _whole(kernel: Kernel) -> Kernel:
     grid = (("m", Tiles("M", tile[0])), ("n", Tiles("N", tile[1])))
     if batched:
         grid = (("l", Index("L")), *grid)
-    return _with(kernel, grid, _told(turns.body, fixed), TABLES)
+    return _with(kernel, grid, _with_values(turns.body, fixed), TABLES)
 
 
 def any_piece(kernel: Kernel) -> Kernel:
@@ -77,7 +77,7 @@ def _any(kernel: Kernel) -> Kernel:
     counts |= {"first": Index(None, 2), "last": Index(None, 2)}
     values = {name: Index(f"of_{name}") if name in counts else Index() for name in FIELDS}
     grid = tuple((f"of_{name}", count) for name, count in counts.items())
-    body = _without_waits(_told(turns.body, values))
+    body = _without_waits(_with_values(turns.body, values))
     return replace(_with(kernel, grid, body, ("work", "count", "locks")), computes=None)
 
 
@@ -214,13 +214,13 @@ def _turns(kernel: Kernel) -> tuple[Loop, bool]:
     return turns, True in leads
 
 
-def _told(body: tuple[Statement, ...], values: dict[str, Index]) -> tuple[Statement, ...]:
+def _with_values(body: tuple[Statement, ...], values: dict[str, Index]) -> tuple[Statement, ...]:
     """Return the statements with what the plan says put in, and without what it rules out."""
     out: list[Statement] = []
     for statement in body:
         made = _replaced(statement, values)
         if isinstance(made, (If, Loop)):
-            made = replace(made, body=_told(made.body, values))
+            made = replace(made, body=_with_values(made.body, values))
         if isinstance(made, If) and made.index.is_constant and made.below.is_constant:
             out += made.body if made.index.offset < made.below.offset else ()
         else:

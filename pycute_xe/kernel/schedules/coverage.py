@@ -10,7 +10,7 @@ from typing import assert_never
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.schedules.plan import Piece, Plan
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = ["Cover", "covers", "Slot", "Timeline", "timeline"]
@@ -22,7 +22,7 @@ __all__ = ["Cover", "covers", "Slot", "Timeline", "timeline"]
 # so many at a time, and none gives way before it is done.
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A piece in time: its unit begins at ``start``, has computed at ``ready``, adds at ``end``.
@@ -38,7 +38,7 @@ class Slot:
     place: int = 0
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Timeline:
     """A plan in time. ``stuck`` are the pieces that wait for ever, with their units."""
@@ -157,7 +157,7 @@ class _Run:
 Placed = tuple[int, Piece]
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Cover:
     """The answer of `covers`: truthy where the plan is right, else a counterexample.
@@ -207,14 +207,14 @@ def covers(plan: Plan, resident: int | None = None) -> Cover:
         lambda: _sums(plan, tiles),
     )
     for find in asked:
-        found = find()
-        if found is not None:
-            return found
+        fault = find()
+        if fault is not None:
+            return fault
     slices = sum(m * n * k for m, n, k in plan.groups)
     count = sum(m * n for m, n, _ in plan.groups)
     waits = "; every wait ends" if any(p.needs for u in plan.units for p in u) else ""
-    told = f"each of {slices} slices of {count} tiles once, in {plan.pieces} pieces{waits}"
-    return Cover(True, told)
+    text = f"each of {slices} slices of {count} tiles once, in {plan.pieces} pieces{waits}"
+    return Cover(True, text)
 
 
 def _slices(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover | None:
@@ -226,14 +226,14 @@ def _slices(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cove
         for unit, piece in placed:
             inside = 0 <= piece.start < piece.stop <= depth
             if not (0 <= m < rows and 0 <= n < columns and inside):
-                told = f"unit {unit} computes {piece}, which the problem does not have"
-                return Cover(False, told, tile, piece.start, (unit,))
+                text = f"unit {unit} computes {piece}, which the problem does not have"
+                return Cover(False, text, tile, piece.start, (unit,))
     for group, (rows, columns, depth) in enumerate(plan.groups):
         for m in range(rows):
             for n in range(columns):
-                found = _line((group, m, n), tiles.get((group, m, n), []), depth)
-                if found is not None:
-                    return found
+                fault = _line((group, m, n), tiles.get((group, m, n), []), depth)
+                if fault is not None:
+                    return fault
     return None
 
 
@@ -243,8 +243,8 @@ def _line(tile: tuple[int, int, int], placed: list[Placed], depth: int) -> Cover
         if piece.start > at:
             break
         if piece.start < at:
-            told = f"{_named(tile)}: k {piece.start} is computed by units {before} and {unit}"
-            return Cover(False, told, tile, piece.start, (before, unit))
+            text = f"{_named(tile)}: k {piece.start} is computed by units {before} and {unit}"
+            return Cover(False, text, tile, piece.start, (before, unit))
         at, before = piece.stop, unit
     if at < depth:
         return Cover(False, f"{_named(tile)}: k {at} is computed by no unit", tile, at)
@@ -260,11 +260,11 @@ def _turns(tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover | None:
             unit, piece = next(
                 (p for p in placed if p[1].parts != count or turns.count(p[1].turn) > 1), placed[0]
             )
-            told = (
+            text = (
                 f"unit {unit} takes {piece}, for piece {piece.turn} of {piece.parts}, and the tile "
                 f"has {count}: their turns must be 0 to {count - 1}"
             )
-            return Cover(False, told, tile, piece.start, (unit,))
+            return Cover(False, text, tile, piece.start, (unit,))
     return None
 
 
@@ -276,11 +276,11 @@ def _ends(plan: Plan, resident: int | None) -> Cover | None:
     unit, piece = done.stuck[0]
     units = tuple(u for u, _ in done.stuck)
     there = f" with {done.resident} work-groups resident" if resident is not None else ""
-    told = (
+    text = (
         f"deadlock{there}: unit {unit} waits at {piece} for a counter of {piece.needs}, "
         f"which no piece gives; waiting: {len(units)} unit{'s' * (len(units) != 1)}"
     )
-    return Cover(False, told, piece.tile, piece.start, units)
+    return Cover(False, text, piece.tile, piece.start, units)
 
 
 def _sums(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover | None:
@@ -342,11 +342,11 @@ def _possible(
 
 def _early(tile: tuple[int, int, int], late: Placed, soon: Placed, last: bool) -> Cover:
     which, does = ("last", "load") if last else ("next", "add")
-    told = (
+    text = (
         f"the {which} piece of {_named(tile)}, {_range(late)}, may {does} before {_range(soon)} is "
         f"added: units {late[0]} and {soon[0]}"
     )
-    return Cover(False, told, tile, late[1].start, (late[0], soon[0]))
+    return Cover(False, text, tile, late[1].start, (late[0], soon[0]))
 
 
 def _named(tile: Iterable[int]) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.schedules.plan import Counts, Fixup, Piece, Plan, fixed_up
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = [
     "DataParallel",
@@ -26,7 +26,7 @@ __all__ = [
 MOST_CORES = 1 << 20
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Raster:
     """The order in which tiles are numbered: along N or along M, in strips.
@@ -73,7 +73,7 @@ class Raster:
         return f"along {self.along}{strips}"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class DataParallel:
     """One work-group for each tile, which computes all of its K.
@@ -92,7 +92,7 @@ class DataParallel:
         return Plan("data-parallel", groups, units)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Persistent:
     """As many work-groups as there is room for; unit u computes tiles u, u + units, ...
@@ -157,7 +157,7 @@ def checked_counts(name: str, groups: tuple[Counts, ...]) -> tuple[Counts, ...]:
 # Schedules of many problems at once: grouped by problem, or experts by their rows.
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Grouped:
     """Tiles of many problems, numbered group by group and dealt out to ``cores`` work-groups.
@@ -222,7 +222,7 @@ MIN_TILES = 8
 """Fewer tiles of K than these are left to a neighbour; CUTLASS's ``min_iters_per_sk_unit_``."""
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class SplitK:
     """Every tile in so many parts of K, each part to a work-group.
@@ -267,7 +267,7 @@ class SplitK:
         return Plan(f"split-K by {self.parts}", groups, units, self.fixup)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class StreamK:
     """K of all tiles laid end to end, and cut into one stretch for each unit.

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pycute_xe.errors import KernelError
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = ["Counts", "Fixup", "Piece", "Plan", "fixed_up", "tile_counts", "FIELDS", "plan_tables"]
@@ -25,7 +25,7 @@ Fixup: TypeAlias = Literal["ordered", "unordered", "first", "atomic"]
 """How pieces of a tile are added up; see `fixed_up`."""
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a tile that one work-group computes: tiles ``start`` to ``stop - 1`` of K.
@@ -79,7 +79,7 @@ class Piece:
         return f"tile {where}, k {self.start} to {self.stop - 1}"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Plan:
     """What each unit, a work-group, does in turn, for problems of known counts of tiles.

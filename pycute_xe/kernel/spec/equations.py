@@ -11,7 +11,7 @@ from functools import partial, reduce
 from math import inf
 from typing import TypeVar
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
@@ -28,7 +28,7 @@ from pycute_xe.kernel.spec.expression import (
     rounded_to,
     total,
 )
-from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS
+from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
@@ -81,12 +81,39 @@ def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
             raise
         # Python's own parser has limits too, and says "too many nested parentheses".
         deep = isinstance(error, (RecursionError, MemoryError)) or "too many nested" in str(error)
-        said = TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
-        raise KernelError(operation, {"text": text[:80]}, *said) from error
+        condition = TOO_DEEP if deep else _unread(text, error)
+        raise KernelError(operation, {"text": text[:80]}, *condition) from error
+
+
+_PAIRS = {"(": ")", "[": "]"}
+
+
+def _unread(text: str, error: Exception) -> tuple[str, str]:
+    """Return what keeps a text from being an expression, and the expression that it nearly is."""
+    place = getattr(error, "offset", None)
+    at = f": {getattr(error, 'msg', '')} at column {place}" if place else ""
+    wrong = f"{quoted(text.strip())} is not an expression{at}"
+    unclosed: list[str] = []
+    for letter in text:
+        if letter in _PAIRS:
+            unclosed.append(_PAIRS[letter])
+        elif unclosed and letter == unclosed[-1]:
+            unclosed.pop()
+    closed = text.strip() + "".join(reversed(unclosed))
+    for nearly in (closed, closed.rpartition("=")[2].strip(), closed.rstrip(" +-*/,")):
+        try:
+            ast.parse(nearly, mode="eval")
+        except (SyntaxError, ValueError):
+            continue
+        return wrong, f'write "{nearly}"'
+    return wrong, 'write names, numbers, + - * / and functions, such as "relu(x + 1)"'
 
 
 class Reader:
     """What reads a tree of Python's parser as an expression."""
+
+    beside: tuple[str, ...] = ()
+    """What may be called beside functions."""
 
     def __init__(
         self,
@@ -101,9 +128,9 @@ class Reader:
 
     def whole(self) -> Expression:
         """Return what the text says, no deeper than expressions may nest."""
-        found = tree_of(self.text, self.operation, self.read)
-        check_depth(self.operation, {"text": self.text[:80]}, found)
-        return found
+        expression = tree_of(self.text, self.operation, self.read)
+        check_depth(self.operation, {"text": self.text[:80]}, expression)
+        return expression
 
     def read(self, node: ast.expr) -> Expression:
         """Return what a node says."""
@@ -115,29 +142,24 @@ class Reader:
             case ast.Subscript(ast.Name(name), place):
                 return Element(name, self.places(place))
             case ast.Call(ast.Name(name), arguments, []):
+                if name not in {*FUNCTIONS, *REDUCTIONS, *numerics()}:
+                    # Refused before what stands in its brackets.
+                    function(name, beside=self.beside)
                 return self.called(name, [self.read(a) for a in arguments])
-            case ast.BinOp(left, sign, right):
+            case ast.BinOp(left, sign, right) if type(sign) in {ast.Sub, *_SIGNS}:
                 return self.combined(sign, self.read(left), self.read(right))
             case ast.UnaryOp(ast.USub(), inner):
                 return -self.read(inner)
             case ast.UnaryOp(ast.UAdd(), inner):
                 return self.read(inner)
             case _:
-                raise self.refused(node, f"{type(node).__name__} has no meaning here")
+                raise self.meaningless(node)
 
     def combined(self, sign: ast.operator, left: Expression, right: Expression) -> Expression:
         """Return a sum, a product or a quotient."""
         if isinstance(sign, ast.Sub):
             return left - right
-        name = _SIGNS.get(type(sign))
-        if name is None:
-            raise KernelError(
-                self.operation,
-                {"text": self.text},
-                f"{type(sign).__name__} has no meaning",
-                "+ - * /",
-            )
-        return apply(name, left, right)
+        return apply(_SIGNS[type(sign)], left, right)
 
     def called(self, name: str, arguments: list[Expression]) -> Expression:
         """Return a function of expressions, or a rounding."""
@@ -163,6 +185,19 @@ class Reader:
             case _:
                 known = [*self.indices, *(f"{name}/128" for name in self.divided)]
                 raise self.refused(part, f"an index is one of {', '.join(known)}")
+
+    def meaningless(self, node: ast.expr) -> KernelError:
+        """Return the refusal of what Python has and expressions do not, by its own text."""
+        match node:
+            case ast.BinOp(left, ast.Pow() | ast.BitXor(), ast.Constant(2)):
+                factor = ast.unparse(left)
+                fix = f"write {factor}*{factor}" if isinstance(left, ast.Name) else "use x*x"
+            case ast.Call(ast.Attribute(_, name)) if name in FUNCTIONS:
+                fix = f"write {name}({', '.join(map(ast.unparse, node.args))})"
+            case _:
+                fix = f"use numbers, names, + - * / and {', '.join(sorted(FUNCTIONS))}"
+        wrong = f"{quoted(ast.unparse(node))[1:-1]} has no meaning here"
+        return KernelError(self.operation, {"text": self.text[:80]}, wrong, fix)
 
     def refused(self, node: ast.AST, wrong: str) -> KernelError:
         """Return the refusal of a node."""
@@ -224,9 +259,13 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
     D[m,n] = where(m < n, 1, 0)
     """
     left, equals, right = text.partition("=")
-    if not equals or left.strip()[-1:] in "<>":
-        wrong = "it is not an equation"
-        raise KernelError("computes", {"text": text[:80]}, wrong, 'write "D[m,n] = relu(A[m,n])"')
+    if not equals or left.strip()[-1:] in "<>" or right.startswith("="):
+        wrong = f"{quoted(text)} is not an equation"
+        fix = 'write "D[m,n] = relu(A[m,n])"'
+        if right.startswith("="):
+            fix = f'write "{left.strip()} = {right[1:].strip()}"'
+        raise KernelError("computes", {"text": text[:80]}, wrong, fix)
+    known = {operand.name: operand for operand in operands}
 
     def place(node: ast.expr) -> tuple[str, tuple[str, ...]]:
         match node:
@@ -238,11 +277,12 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
                 return name, (index,)
             case _:
                 wrong = f"{left.strip()} is not an output with a name for each mode"
-                fix = 'write "D[m,n] = relu(A[m,n])"'
+                modes = known[left.strip()].modes if left.strip() in known else ("M", "N")
+                output = left.strip() if left.strip() in known else "D"
+                fix = f'write "{output}[{",".join(str(mode).lower() for mode in modes)}] = …"'
                 raise KernelError("computes", {"text": text[:80]}, wrong, fix)
 
     output, indices = tree_of(left, "computes", place)
-    known = {operand.name: operand for operand in operands}
     value = Notation(right.strip(), frozenset(), indices, known).whole()
     return Claim(output, indices, value)
 
@@ -269,6 +309,8 @@ class Notation(Reader):
     sum(k, A[m,k])
     """
 
+    beside = (*REDUCTIONS, "where")
+
     def __init__(
         self,
         text: str,
@@ -288,17 +330,31 @@ class Notation(Reader):
             case ast.Name("inf"):
                 return Const(inf)
             case ast.UnaryOp(ast.USub(), inner):
-                found = self.read(inner)
-                return Const(-found.value) if isinstance(found, Const) else -found
+                value = self.read(inner)
+                return Const(-value.value) if isinstance(value, Const) else -value
             case ast.Name(name) if name not in {*self.operands, *self.fragments}:
                 known = ", ".join((*self.operands, *sorted(self.fragments)))
                 raise self.unknown(name, known)
+            case ast.Subscript(ast.Name(name)) if name not in {*self.operands, *self.fragments}:
+                wrong, fix = f"{name} is not an operand", f"use {', '.join(self.operands)}"
+                raise KernelError(self.operation, {"text": self.text[:80]}, wrong, fix)
+            case ast.Call(ast.Name(how), [inner], []) if how in REDUCTIONS:
+                raise self.unbound(how, inner)
             case ast.Call(ast.Name("where"), [condition, then, otherwise], []):
                 return Where(*self.condition(condition), self.read(then), self.read(otherwise))
             case ast.Call(ast.Name(how), [over, *rest], []) if self.binds(how, over, len(rest)):
                 return self.total(how, over, rest)
             case _:
                 return super().read(node)
+
+    def unbound(self, how: str, inner: ast.expr) -> KernelError:
+        """Return the refusal of a sum that does not say over what it runs."""
+        places = (x.slice for x in ast.walk(inner) if isinstance(x, ast.Subscript))
+        names = (x.id for at in places for x in ast.walk(at) if isinstance(x, ast.Name))
+        over = next((name for name in names if name not in self.indices), "k")
+        wrong = f"{how} does not say over which index it runs"
+        fix = f'write "{how}({over}, {ast.unparse(inner)})"'
+        return KernelError(self.operation, {"text": self.text[:80]}, wrong, fix)
 
     def binds(self, how: str, node: ast.expr, more: int) -> bool:
         """Whether an argument is the variable of a sum or a maximum, and not a number."""
@@ -399,10 +455,10 @@ class Notation(Reader):
 
     def number(self, node: ast.expr) -> int:
         """Return an integer by which an index is multiplied or divided."""
-        found = self.index(node)
-        if not found.is_constant:
+        index = self.index(node)
+        if not index.is_constant:
             raise self.refused(node, "an index is multiplied and divided by integers only")
-        return found.offset
+        return index.offset
 
     def unknown(self, name: str, known: str) -> KernelError:
         """Return the refusal of a name that stands for nothing."""

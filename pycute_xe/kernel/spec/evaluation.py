@@ -92,8 +92,8 @@ def compute_part(
     axes = tuple(zip(claim.indices, extents, strict=True))
     first = {name: at.start for name, at in zip(claim.indices, window, strict=True) if at.start}
     with np.errstate(all="ignore"):
-        found = _Scope(arrays, sizes, axes, first).value(claim.value)
-    return np.array(np.broadcast_to(found, extents))
+        values = _Scope(arrays, sizes, axes, first).value(claim.value)
+    return np.array(np.broadcast_to(values, extents))
 
 
 def _widened(array: NDArray[Any]) -> NDArray[Any]:
@@ -145,8 +145,8 @@ class _Scope:
         arguments = [self.value(argument) for argument in expression.arguments]
         if expression.function not in OF_INTEGERS:
             arguments = [argument.astype(np.float64) for argument in arguments]
-        found = function(expression.function, len(arguments)).meaning(np, *arguments)
-        return np.asarray(found)
+        values = function(expression.function, len(arguments)).meaning(np, *arguments)
+        return np.asarray(values)
 
     def rounded(self, expression: Rounded) -> NDArray[Any]:
         return _widened(convert(self.value(expression.body), expression.to))
@@ -157,12 +157,12 @@ class _Scope:
 
     @property
     def places(self) -> dict[str, Any]:
-        found: dict[str, Any] = dict(self.sizes)
+        values: dict[str, Any] = dict(self.sizes)
         for number, (name, extent) in enumerate(self.axes):
             shape = [1] * len(self.axes)
             shape[number] = extent
-            found[name] = (np.arange(extent) + self.first.get(name, 0)).reshape(shape)
-        return found
+            values[name] = (np.arange(extent) + self.first.get(name, 0)).reshape(shape)
+        return values
 
     def looked(self, name: str, at: tuple[Any, ...]) -> Any:
         return self.taken(name, [self.lifted(0) + np.asarray(i) for i in at])
@@ -175,12 +175,12 @@ class _Scope:
         plain = [_variable(index) for index in expression.at]
         known = all(name in numbers and name not in self.first for name in plain)
         if known and len(set(plain)) == len(plain) and not isinstance(array, Field):
-            found = [numbers[name] for name in plain]  # pyright: ignore[reportArgumentType]
-            if all(self.axes[i][1] == n for i, n in zip(found, array.shape, strict=True)):
+            modes = [numbers[name] for name in plain]  # pyright: ignore[reportArgumentType]
+            if all(self.axes[i][1] == n for i, n in zip(modes, array.shape, strict=True)):
                 shape = [1] * len(self.axes)
-                for i in found:
+                for i in modes:
                     shape[i] = self.axes[i][1]
-                return array.transpose(np.argsort(found)).reshape(shape)
+                return array.transpose(np.argsort(modes)).reshape(shape)
         return self.taken(expression.operand, [self.index(i) for i in expression.at])
 
     def taken(self, name: str, at: list[NDArray[Any]]) -> NDArray[Any]:
@@ -214,15 +214,15 @@ class _Scope:
             values = [inner.value(part) for part in body]
         match row.law:
             case "sum":
-                found = inner.summed(values, len(names))
+                result = inner.summed(values, len(names))
             case "greatest" | "least":
-                found = inner.extreme(row, values[0], len(names))
+                result = inner.extreme(row, values[0], len(names))
             case _:
                 assert_never(row.law)
         numeric = expression.accumulator
-        if numeric is None or numeric.kind == "float" or found.dtype.kind == "f":
-            return found
-        return wrap(found, numeric).astype(np.int64)
+        if numeric is None or numeric.kind == "float" or result.dtype.kind == "f":
+            return result
+        return wrap(result, numeric).astype(np.int64)
 
     def masked(self, expression: Total, limits: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """The body where every variable is below its own limit, and nothing elsewhere."""
@@ -233,12 +233,12 @@ class _Scope:
         nothing = reduction(expression.how).nothing
         return np.where(below, replace(self, guarded=True).value(expression.body), nothing)
 
-    def extreme(self, row: Reduction, found: NDArray[Any], count: int) -> NDArray[Any]:
+    def extreme(self, row: Reduction, terms: NDArray[Any], count: int) -> NDArray[Any]:
         rank = len(self.axes)
         extents = [extent for _, extent in self.axes[rank - count :]]
         if 0 in extents:
-            return np.full(found.shape[: rank - count], row.nothing)
-        return row.ufunc().reduce(found, axis=tuple(range(rank - count, rank)))
+            return np.full(terms.shape[: rank - count], row.nothing)
+        return row.ufunc().reduce(terms, axis=tuple(range(rank - count, rank)))
 
     def summed(self, factors: list[NDArray[Any]], count: int) -> NDArray[Any]:
         """The sum of a product over the last ``count`` axes."""

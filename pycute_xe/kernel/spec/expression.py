@@ -15,7 +15,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.spec.functions import function, reduction
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import MOST_LEVELS, held_fields, typed
+from pycute_xe.signatures import MOST_LEVELS, checked_fields, typed
 
 __all__ = [
     "Apply",
@@ -70,7 +70,7 @@ class _Scalar:
         return apply("mul", -1.0, self)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Const(_Scalar):
     """A number, an integer among them as the float that it is."""
@@ -86,7 +86,7 @@ class Const(_Scalar):
         return f"{self.value:g}"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Element(_Scalar):
     """An element of an operand, or a scalar operand where there is no index."""
@@ -98,7 +98,7 @@ class Element(_Scalar):
         return f"{self.operand}[{','.join(map(str, self.at))}]" if self.at else self.operand
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Slot(_Scalar):
     """What the registers of a fragment hold, element by element."""
@@ -109,7 +109,7 @@ class Slot(_Scalar):
         return self.fragment
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Apply(_Scalar):
     """A scalar function of expressions."""
@@ -127,7 +127,7 @@ class Apply(_Scalar):
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Total(_Scalar):
     """A sum, a maximum or a minimum over ``0 <= variable < extent``.
@@ -151,7 +151,7 @@ class Total(_Scalar):
         return f"{self.how}({names}, {self.body}{typed})"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Rounded(_Scalar):
     """An expression converted to an element type: rounded to nearest even, integers saturated."""
@@ -163,7 +163,7 @@ class Rounded(_Scalar):
         return f"{self.to}({self.body})"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Where(_Scalar):
     """``then`` where ``index < below``, else ``otherwise``."""
@@ -259,8 +259,8 @@ def rebuilt(
         case Element() | Slot():
             return leaf(value)
         case Apply(arguments=arguments):
-            found = replace(value, arguments=tuple(map(inside, arguments)))
-            return found if steps is None else rounded_to(steps, found)
+            result = replace(value, arguments=tuple(map(inside, arguments)))
+            return result if steps is None else rounded_to(steps, result)
         case Where(then=then, otherwise=otherwise):
             return replace(value, then=inside(then), otherwise=inside(otherwise))
         case Total(body=body) | Rounded(body=body):
@@ -341,15 +341,15 @@ def indices_of(value: Expression) -> Iterator[tuple[Index, frozenset[str]]]:
 
 
 def _indices(value: Expression, bound: frozenset[str]) -> Iterator[tuple[Index, frozenset[str]]]:
-    found: tuple[Index, ...] = ()
+    indices: tuple[Index, ...] = ()
     inside = bound
     if isinstance(value, Element):
-        found = value.at
+        indices = value.at
     elif isinstance(value, Where):
-        found = (value.index, value.below)
+        indices = (value.index, value.below)
     elif isinstance(value, Total):
-        found = tuple(extent for _, extent in value.over)
+        indices = tuple(extent for _, extent in value.over)
         inside = bound | {name for name, _ in value.over}
-    yield from ((index, bound) for index in found)
+    yield from ((index, bound) for index in indices)
     for part in parts(value):
         yield from _indices(part, inside)

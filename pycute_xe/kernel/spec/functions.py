@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from math import inf
 from typing import Any, Literal, TypeAlias
@@ -289,26 +290,29 @@ MASKING = _some("masks")
 """The functions that may be minus infinity."""
 
 
-def function(name: str, arguments: int | None = None) -> Function:
+def function(name: str, arguments: int | None = None, beside: tuple[str, ...] = ()) -> Function:
     """Return the function of a name, taking so many arguments.
 
-    Raises `KernelError` for an unknown name or another number of arguments.
+    Raises `KernelError` for an unknown name, which lists those that may stand ``beside`` functions
+    too, or another number of arguments.
 
     >>> function("relu", 1).name
     'relu'
     """
-    found = FUNCTIONS.get(name)
-    if found is None:
-        known = ", ".join(sorted(FUNCTIONS))
-        raise KernelError("function", {"name": name}, "it is not a known function", f"use {known}")
-    if arguments is not None and arguments != found.arity:
+    function_ = FUNCTIONS.get(name)
+    if function_ is None:
+        known = sorted({*FUNCTIONS, *beside})
+        near = get_close_matches(name.casefold(), known, 1, 0.75)
+        fix = f"use {near[0] if near else ', '.join(known)}"
+        raise KernelError("function", {"name": name}, f"{name} is not a known function", fix)
+    if arguments is not None and arguments != function_.arity:
         raise KernelError(
             "function",
             {"name": name, "arguments": arguments},
-            f"{name} takes {found.arity} argument{'s' * (found.arity > 1)}",
-            "",
+            f"{name} takes {function_.arity} argument{'s' * (function_.arity > 1)}",
+            f"write {name}({', '.join('xyz'[: function_.arity])})",
         )
-    return found
+    return function_
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,8 +373,8 @@ def reduction(name: str) -> Reduction:
     >>> reduction("min").nothing
     inf
     """
-    found = REDUCTIONS.get(name)
-    if found is None:
+    reduction_ = REDUCTIONS.get(name)
+    if reduction_ is None:
         known = ", ".join(REDUCTIONS)
         raise KernelError("reduction", {"how": name}, "it is not a known reduction", f"use {known}")
-    return found
+    return reduction_

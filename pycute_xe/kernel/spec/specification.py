@@ -32,7 +32,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = [
@@ -190,8 +190,8 @@ def outside(one: Situated, extents: tuple[Index, ...]) -> dict[str, int] | None:
     {'M': 2, 'm': 1}
     """
     pairs = zip(one.element.at, extents, strict=True)
-    found = (_outside_mode(one, index, extent) for index, extent in pairs)
-    return next((point for point in found if point is not None), None)
+    points = (_outside_mode(one, index, extent) for index, extent in pairs)
+    return next((point for point in points if point is not None), None)
 
 
 def _outside_mode(one: Situated, index: Index, extent: Index) -> dict[str, int] | None:
@@ -218,10 +218,10 @@ def _outside_mode(one: Situated, index: Index, extent: Index) -> dict[str, int] 
             if all(left.at(point) < right.at(point) for left, right in one.guards)
             and not 0 <= index.at(point) < extent.at(point)
         )
-        found = next(wrong, None)
-        if found is None:
+        witness = next(wrong, None)
+        if witness is None:
             return None
-        first = first or found
+        first = first or witness
     return first
 
 
@@ -248,7 +248,7 @@ def _points(
         yield from _points(rest, {**env, name: value}, steps)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Claim:
     """``output[indices] = value`` for every index of the output."""
@@ -267,7 +267,7 @@ class Claim:
         return f"{self.output}[{','.join(self.indices)}] = {self.value}"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Specification:
     """What each output should be, and what is taken for granted of the inputs.

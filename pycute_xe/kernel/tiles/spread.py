@@ -23,7 +23,7 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import held_fields
+from pycute_xe.signatures import checked_fields
 
 __all__ = ["Share", "Spread", "contiguous_axis", "modes_of"]
 
@@ -31,7 +31,7 @@ MESSAGES = {"load": (XE_LOAD_2D, 32), "store": (XE_STORE_2D, 8)}
 """The operation in each direction, and the rows that one message moves at most."""
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Share:
     """What each subgroup of a tiled MMA multiplies of A or B, or adds up of C.
@@ -144,13 +144,13 @@ class Spread:
         """Return a vector for the rows (axis 0) or columns (axis 1): each subgroup has its own."""
         starts, other = self.starts.copy(), 1 - axis
         starts[:, other] = 0
-        found = np.unique(self.places[:, axis])
-        if not np.array_equal(found, np.arange(found.size)):
+        lines = np.unique(self.places[:, axis])
+        if not np.array_equal(lines, np.arange(lines.size)):
             raise _refused(
                 self, f"a subgroup's {('rows', 'columns')[axis]} do not lie side by side"
             )
-        places = np.zeros((found.size, 2), dtype=np.int64)
-        places[:, axis] = found
+        places = np.zeros((lines.size, 2), dtype=np.int64)
+        places[:, axis] = lines
         tile = (self.tile[0], 1) if axis == 0 else (1, self.tile[1])
         return Spread(tile, starts, places)
 
@@ -172,28 +172,28 @@ class Spread:
             return None
         if not np.array_equal(self.starts[:, axes], source.starts[:, axes]):
             return None
-        held = _numbered(source.places[:, axes])
-        found = [held.get(at) for at in _rows(self.places[:, axes])]
-        if None in found:
+        numbers = _numbered(source.places[:, axes])
+        elements = [numbers.get(at) for at in _rows(self.places[:, axes])]
+        if None in elements:
             return None
-        return layout_of([e for e in found if e is not None]) if found[0] == 0 else None
+        return layout_of([e for e in elements if e is not None]) if elements[0] == 0 else None
 
     def moved(self, to: Spread) -> Layout | None:
         """Return the reorder into another spread of the tile, None where elements change hands."""
         if self.tile != to.tile or not np.array_equal(self.starts, to.starts):
             return None
         where = _numbered(to.places)
-        found = [where.get(at) for at in _rows(self.places)]
-        if None in found or len(where) != len(found):
+        elements = [where.get(at) for at in _rows(self.places)]
+        if None in elements or len(where) != len(elements):
             return None
-        return layout_of([e for e in found if e is not None])
+        return layout_of([e for e in elements if e is not None])
 
     def reduced(self, axis: int) -> Layout:
         """Return register element → row or column of the subgroup that it goes into."""
-        found = layout_of([int(x) for x in self.places[:, 1 - axis]])
-        if found is None:
+        layout = layout_of([int(x) for x in self.places[:, 1 - axis]])
+        if layout is None:
             raise _refused(self, "no layout says which row or column an element is of")
-        return found
+        return layout
 
     def in_array(self, place: Layout) -> Layout:
         """Return (subgroup, element) → place in a shared array that holds the tile."""
@@ -249,10 +249,10 @@ class Spread:
         return TiledCopy(atom, make_layout(threads, values), (1, self.tile[x]), 1, 0)
 
     def _starts(self, offsets: Ints) -> Layout:
-        found = layout_of([int(o) for o in offsets])
-        if found is None:
+        layout = layout_of([int(o) for o in offsets])
+        if layout is None:
             raise _refused(self, "no layout numbers the subgroups' parts")
-        return Layout(found.shape, found.stride)
+        return Layout(layout.shape, layout.stride)
 
 
 def contiguous_axis(operand: Operand) -> int:
@@ -278,9 +278,9 @@ def modes_of(operand: Operand, copy: TiledCopy) -> tuple[int | None, int | None]
 
 
 def _coordinates(layout: Layout) -> Ints:
-    found = table(layout).reshape(size(layout), -1)
-    at = np.zeros((found.shape[0], 2), dtype=np.int64)
-    at[:, : found.shape[1]] = found
+    coordinates = table(layout).reshape(size(layout), -1)
+    at = np.zeros((coordinates.shape[0], 2), dtype=np.int64)
+    at[:, : coordinates.shape[1]] = coordinates
     return at
 
 
@@ -290,10 +290,10 @@ def _rows(places: Ints) -> list[tuple[int, ...]]:
 
 def _numbered(places: Ints) -> dict[tuple[int, ...], int]:
     """Return the first element at each place."""
-    found: dict[tuple[int, ...], int] = {}
+    numbers: dict[tuple[int, ...], int] = {}
     for element, at in enumerate(_rows(places)):
-        found.setdefault(at, element)
-    return found
+        numbers.setdefault(at, element)
+    return numbers
 
 
 def _two(tile: tuple[int, ...]) -> tuple[int, int]:

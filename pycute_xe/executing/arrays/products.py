@@ -1,0 +1,196 @@
+"""Sums of products: as products of matrices, of whole operands where several terms ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pycute_xe.converting import convert, host_dtype
+from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run, demand_room
+from pycute_xe.executing.arrays.terms import (
+    Axis,
+    Field,
+    Lifted,
+    joined,
+)
+from pycute_xe.executing.arrays.values import (
+    Value,
+    compact,
+    contract,
+    gathered,
+    has_points,
+    is_finite,
+    widened,
+)
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Call,
+    Choice,
+    Leaf,
+    Number,
+    undecided,
+)
+from pycute_xe.kernel.arrays import Array, Ints
+from pycute_xe.numeric import Numeric
+
+__all__ = ["product_of"]
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Two factors, one of them None for one; and conditions, each an index below zero or not."""
+
+    x: Value
+    y: Value | None
+    tests: tuple[tuple[Field, bool], ...] = ()
+
+
+def _accumulated(ev: Evaluation, term: Lifted) -> Value:
+    numeric, step = term.given
+    start, total = term.parts[0], None
+    if ev.run.again and product_of(term) in ev.run.again:
+        product = _part_of_product(ev, term)
+        if product is not None:
+            return product
+    if not (start.kind is Number and start.given[0] == 0):
+        total = ev.value(start)
+    products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
+    narrow = numeric.kind == "float" and numeric.bits < 32
+    turns = any(len(b) == 3 for one in term.parts[1:] for b in one.given[1]) or len(
+        products
+    ) >= len(term.parts)
+    if narrow and len(products) > 1 and turns:
+        raise undecided("several products are added by turns, each rounded")
+    for axis, one in products:
+        x, y = _masked(one)
+        if y is None:
+            y = Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
+        total = contract(x, y, axis, numeric, step or axis.size or 1, total)
+    if total is None:
+        return Value((), np.zeros((), host_dtype(numeric)), numeric)
+    if total.type != numeric:
+        total = Value(total.axes, convert(widened(total.array, total.type), numeric), numeric)
+    return total
+
+
+def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
+    """Return the products that a sum is made of, and what each is summed over."""
+    inner, axis, tests = ev.inside(term)
+    masks = tuple((test, True) for test in tests)
+    return [
+        (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
+    ]
+
+
+def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
+    """Return the products that a body is the sum of, each under its conditions."""
+    if body.kind is Call and body.given[0] == "mul" and body.given[1] is None:
+        x, y = (ev.factor(part) for part in body.parts)
+        return [_Product(x, y)]
+    if body.kind is not Choice:
+        return [_Product(ev.value(body), None)]
+    test = ev.place(body.places[0])
+    out: list[_Product] = []
+    for side, holds in zip(body.parts, (True, False), strict=True):
+        if side.kind is Number and side.given[0] == 0:
+            continue
+        low, high = test.range if has_points(test) else (0, -1)
+        if (low >= 0) if holds else (high < 0):
+            continue
+        always = (high < 0) if holds else (low >= 0)
+        for one in _products(ev, side):
+            tests = one.tests if always else (*one.tests, (test, holds))
+            out.append(replace(one, tests=tests))
+    return out
+
+
+def _masked(product: _Product) -> tuple[Value, Value | None]:
+    """Put conditions into the smaller factor that has their axes."""
+    x, y = product.x, product.y
+    for test, holds in product.tests:
+        if has_points(test) and (test.range[1] < 0 if holds else test.range[0] >= 0):
+            continue
+        first = y is None or _room(x, test) <= _room(y, test)
+        one, other = (x, y) if first or y is None else (y, x)
+        if other is not None and other.type.kind == "float" and not is_finite(other):
+            raise undecided("a condition leaves out products with what is not finite")
+        axes = joined((one.axes, test.axes))
+        demand_room(axes)
+        kept = (compact(test, axes) < 0) == holds
+        array = np.where(kept, one.over(axes), np.zeros((), one.array.dtype))
+        made = Value(axes, np.broadcast_to(array, [a.size for a in axes]), one.type)
+        x, y = (made, other) if first else (x, made)
+    return x, y
+
+
+def _room(value: Value, test: Field) -> int:
+    return int(np.prod([a.size for a in joined((value.axes, test.axes))], dtype=np.int64))
+
+
+def product_of(term: Lifted) -> tuple[str, str] | None:
+    """Return the operands, each of two modes, of which a term is elements of a product."""
+    if term.kind is not Accumulated or len(term.parts) != 2:
+        return None
+    start, body = term.parts[0], term.parts[1].parts[0]
+    if start.kind is not Number or start.given[0] != 0 or body.kind is not Call:
+        return None
+    leaves = [part for part in body.parts if part.kind is Leaf and len(part.places) == 2]
+    if body.given != ("mul", None) or len(leaves) != 2:
+        return None
+    return leaves[0].given[0], leaves[1].given[0]
+
+
+def _part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
+    """Return elements of the product of two whole operands, which is computed once."""
+    inner, axis, tests = ev.inside(term.parts[1])
+    leaves = term.parts[1].parts[0].parts
+    ends: list[tuple[str, int, Ints]] = []
+    for leaf in leaves:
+        fields = [inner.place(place) for place in leaf.places]
+        along = [i for i, place in enumerate(fields) if axis in place.axes]
+        if len(along) != 1 or fields[along[0]].axes != (axis,):
+            return None
+        ends.append((leaf.given[0], along[0], fields[along[0]].over((axis,))))
+    across = tuple(
+        inner.place(leaf.places[1 - along])
+        for leaf, (_, along, _) in zip(leaves, ends, strict=True)
+    )
+    shape = tuple(ev.run.memory[name].shape[1 - along] for name, along, _ in ends)
+    inside = all(
+        has_points(place) and place.range[0] >= 0 and place.range[1] < extent
+        for place, extent in zip(across, shape, strict=True)
+    )
+    key = "product", term.given, tuple((name, along, at.tobytes()) for name, along, at in ends)
+    if tests or (not inside and not _all_finite(ev.run, ends)):
+        return None
+    if key not in ev.run.known:
+        ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
+    axes, elements = gathered(ev.run.known[key], across)
+    return Value(axes, elements, term.given[0])
+
+
+def _whole_product(
+    run: Run, given: tuple[Numeric, int], ends: list[tuple[str, int, Ints]], shape: tuple[int, ...]
+) -> Array:
+    over = Axis(ends[0][2].size)
+    values: list[Value] = []
+    for (name, along, at), extent in zip(ends, shape, strict=True):
+        line = Field(0, (((Axis(extent),), np.arange(extent)),))
+        places = (Field(0, (((over,), at),)), line)
+        array, numeric = run.wide(name)
+        axes, elements = gathered(array, places if along == 0 else places[::-1])
+        values.append(Value(axes, elements, numeric))
+    numeric, step = given
+    return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
+
+
+def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
+    for name, _, _ in ends:
+        if ("finite", name) not in run.known:
+            array, numeric = run.wide(name)
+            run.known["finite", name] = is_finite(Value((), array, numeric))
+    return all(run.known["finite", name] for name, _, _ in ends)
+
+
+VALUES[Accumulated] = _accumulated
