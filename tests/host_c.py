@@ -43,7 +43,7 @@ SHIM = r"""
 #define __kernel
 #define __global
 #define __private
-#define __local static
+#define __local
 #define uchar unsigned char
 #define ushort unsigned short
 #define uint unsigned int
@@ -161,6 +161,7 @@ def computed(
     }
     source, made = folder / "kernel.c", folder / "kernel"
     text = text or cx.emit(kernel, "opencl", device="cpu")
+    text = text.replace("__local uchar xe_shared", "static uchar xe_shared")
     source.write_text(SHIM + text + main, encoding="utf-8")
     always = ("-w", "-ffp-contract=off", "-pthread", "-g1", "-fsigned-char")
     command = [cc or CC or "cc", *always, *(flags or PLAIN), str(source), "-o", str(made), "-lm"]

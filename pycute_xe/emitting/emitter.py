@@ -162,9 +162,9 @@ def _spelled(write: Callable[[Kernel], str], mark: str = "//") -> Callable[[Kern
     """Return what writes a kernel under names that the language takes, and says which changed."""
 
     def written(kernel: Kernel) -> str:
-        found, changed = spelled(kernel)
+        renamed, changed = spelled(kernel)
         notes = [f"{mark} {old} is called {new} here.\n" for old, new in changed.items()]
-        return "".join([*notes, write(found)])
+        return "".join([*notes, write(renamed)])
 
     return written
 

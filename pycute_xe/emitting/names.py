@@ -109,7 +109,7 @@ class _Spelling:
         self, given: str, taken: Callable[[str], bool] = _is_word, *behind: str, before: str = ""
     ) -> str:
         """Return a name that is free, with what stands behind or before it in others."""
-        plain = re.sub(r"[^A-Za-z0-9_]", lambda found: f"u{ord(found[0]):x}", given)
+        plain = re.sub(r"[^A-Za-z0-9_]", lambda match: f"u{ord(match[0]):x}", given)
         if plain.startswith(("_", "xe_", "XE_")) or plain[0].isdigit():
             plain = f"n_{plain}"
         while True:
@@ -164,7 +164,7 @@ def spelled(kernel: Kernel) -> tuple[Kernel, dict[str, str]]:
     if not changed:
         return kernel, changed
     renaming = _Renaming(things, variables)
-    found = Kernel(
+    renamed = Kernel(
         function,
         kernel.subgroups,
         tuple(renaming.operand(operand) for operand in kernel.operands),
@@ -174,7 +174,7 @@ def spelled(kernel: Kernel) -> tuple[Kernel, dict[str, str]]:
         None,
         tuple(replace(array, name=things[array.name]) for array in kernel.shared),
     )
-    return found, changed
+    return renamed, changed
 
 
 def _behind(operand: Operand) -> Iterable[str]:

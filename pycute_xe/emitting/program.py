@@ -141,10 +141,10 @@ def _joined(blocks: list[str]) -> str:
 
 def _value(kernel: Kernel, number: int, claim: Claim) -> str:
     """Return the function that computes an output."""
-    found = specifying.valued(claim, kernel.operand(claim.output))
-    body = [*(f"    {line}" for line in found.lines), f"    return shaped({found.value}, at)"]
+    value = specifying.valued(claim, kernel.operand(claim.output))
+    body = [*(f"    {line}" for line in value.lines), f"    return shaped({value.value}, at)"]
     x, s = _used("\n".join(body), "x", "s")
-    (size,) = _used(found.row, "s")
+    (size,) = _used(value.row, "s")
     lines = [
         f"def value_{number}({x}: Arrays, {s}: Sizes, at: Window) -> Any:",
         f'    """Return {claim}."""',
@@ -153,7 +153,7 @@ def _value(kernel: Kernel, number: int, claim: Claim) -> str:
         "",
         f"def row_{number}({size}: Sizes) -> int:",
         '    """Return the numbers of the largest array, for each row."""',
-        f"    return {found.row}",
+        f"    return {value.row}",
     ]
     return "\n".join(lines)
 
@@ -256,14 +256,14 @@ def _numbers(kernel: Kernel, operand: Operand) -> str:
 
 def _rules() -> tuple[tuple[str, str, int], ...]:
     """Return the strictest that documents demand of surfaces: a quantity, how and a number."""
-    found: dict[tuple[str, str], int] = {}
+    strictest: dict[tuple[str, str], int] = {}
     for target in ("pvc", "bmg"):
         for rule in rules("block2d", "surface", target):
             bound, key = rule.bounds[0], (rule.quantity, rule.kind)
             if isinstance(bound, int):
                 stricter = min if rule.kind == "at_most" else max
-                found[key] = stricter(found.get(key, bound), bound)
-    return tuple(sorted((quantity, how, bound) for (quantity, how), bound in found.items()))
+                strictest[key] = stricter(strictest.get(key, bound), bound)
+    return tuple(sorted((quantity, how, bound) for (quantity, how), bound in strictest.items()))
 
 
 _LARGE = {"gpu": (4096, (128, 1024, 4)), "cpu": (257, (40, 70, 2))}

@@ -91,8 +91,8 @@ def rounded(value: Any, dtype: str) -> Any:
         return wide(bits32.view(np.float32).astype(getattr(ml_dtypes, dtype)))
     longer = bits32.astype(np.uint64)
     longer = (longer + 0xFFF + (longer >> np.uint64(13) & np.uint64(1))) & np.uint64(0xFFFFE000)
-    found: Any = np.where(np.isfinite(exact), longer.astype(np.uint32).view(np.float32), near)
-    return wide(np.where(np.abs(found) < np.finfo(np.float32).tiny, np.copysign(0, found), found))
+    tf32: Any = np.where(np.isfinite(exact), longer.astype(np.uint32).view(np.float32), near)
+    return wide(np.where(np.abs(tf32) < np.finfo(np.float32).tiny, np.copysign(0, tf32), tf32))
 
 
 def shaped(value: Any, window: tuple[range, ...]) -> Any:

@@ -33,10 +33,10 @@ def read_report(path: str | PathLike[str]) -> Measurement:
             # One more than a document may have, so that `from_json` refuses what is longer.
             text = file.read(4 * MOST_CHARACTERS + 1)
     except (OSError, ValueError) as error:
-        said = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError("read_report", given, said, "name what --save wrote") from error
-    found = from_json(text)
-    if not isinstance(found, Measurement):
-        condition = f"it is a document of {type(found).__name__}, not of Measurement"
+        condition = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError("read_report", given, condition, "name what --save wrote") from error
+    report = from_json(text)
+    if not isinstance(report, Measurement):
+        condition = f"it is a document of {type(report).__name__}, not of Measurement"
         raise InputError("read_report", given, condition, "name what --save wrote")
-    return found
+    return report
