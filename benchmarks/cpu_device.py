@@ -82,11 +82,14 @@ def ran(kernel: Kernel, given: dict[str, Any], folder: Path) -> tuple[int, Any]:
     file, data, report = (folder / name for name in ("program.py", "data.npz", "report.json"))
     file.write_text(cx.emit(kernel, "program"), encoding="utf-8")
     report.unlink(missing_ok=True)
-    arrays = {name: value for name, value in given.items() if np.ndim(value)}
-    np.savez(data, **arrays)
-    asked = SIZES if not given else {n: v for n, v in given.items() if n in kernel.sizes}
+    asked = SIZES | {n: v for n, v in given.items() if n in kernel.sizes}
+    for operand in kernel.inputs:
+        extents = np.shape(given[operand.name]) if operand.name in given else ()
+        asked |= dict(zip(map(str, operand.modes), extents, strict=False))
     sizes = ",".join(f"{name}={size}" for name, size in asked.items() if name in kernel.sizes)
     program = runpy.run_path(str(file))
+    indices = [tensor.name for tensor in program["KERNEL"].tensors if not tensor.numbers]
+    np.savez(data, **{name: given[name] for name in indices if name in given})
     options = ["--device", "cpu", "--repeat", "1", "--save", str(report), "--size", sizes]
     status = program["main"](program["KERNEL"], [*options, "--data", str(data)])
     return status, cx.read_report(report) if report.exists() else None

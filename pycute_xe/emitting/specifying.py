@@ -307,7 +307,7 @@ def operations(specification: Specification, operands: tuple[Operand, ...]) -> s
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
     >>> operations(gemm.computes, gemm.operands)
-    "2 * s['M'] * s['N'] * s['K']"
+    "2 * s['M'] * s['K'] * s['N']"
     """
     modes = {operand.name: operand.modes for operand in operands}
     counted: dict[str, str] = {}

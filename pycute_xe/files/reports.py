@@ -22,10 +22,11 @@ def read_report(path: str | PathLike[str]) -> Measurement:
     one that cannot be read, and the place in it for anything but the document of a `Measurement`.
 
     >>> import pycute_xe as cx
-    >>> read_report("nowhere.json")
-    Traceback (most recent call last):
-    ...
-    pycute_xe.errors.InputError: read_report(path='nowhere.json'): the file cannot be read: ...
+    >>> try:
+    ...     cx.read_report("nowhere.json")
+    ... except cx.InputError as error:
+    ...     print(error)
+    read_report(path=nowhere.json): the file cannot be read: No such file or directory. Way out: ...
     """
     given = {"path": str(path)}
     try:
