@@ -94,7 +94,7 @@ compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one 
 emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)
 	@test -x $(CPU)/bin/python || $(PYTHON) -m venv $(CPU)
 	@$(CPU)/bin/python -m pip --disable-pip-version-check --quiet install \
-		intel-opencl-rt intel-cmplr-lib-rt pyopencl --editable .
+		intel-opencl-rt intel-cmplr-lib-rt pyopencl pytest --editable .
 	@$(CPU)/bin/python benchmarks/cpu_device.py
 
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?

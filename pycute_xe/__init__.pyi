@@ -165,6 +165,7 @@ from pycute_xe.f2 import (
 )
 from pycute_xe.files import (
     from_json as from_json,
+    read_report as read_report,
     to_json as to_json,
 )
 from pycute_xe.int_tuple import (

@@ -122,7 +122,7 @@ def _bounds(bounds: Bounds) -> dict[str, int | None]:
 # ``pycute-xe emit``.
 
 # Those of `emitting.Language`, which is not imported for the help.
-LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
+LANGUAGES = ("opencl", "visa", "cute", "host", "program", "xegpu")
 
 
 @click.command("emit")
@@ -159,7 +159,7 @@ def emit_command(
     save: str | None,
     **options: Any,
 ) -> None:
-    """Write a kernel in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a host program.
+    """Write a kernel in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a program to run.
 
     The kernel is a GEMM of the options, or that of a document, FILE or - for standard input.
 
@@ -168,6 +168,7 @@ def emit_command(
       pycute-xe emit --device cpu --type f16
       pycute-xe emit --to visa --type s8 --tile 128x128x64 --subgroups 4x4
       pycute-xe emit kernel.json --to xegpu
+      pycute-xe emit gemm.json --to program -o gemm.py
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.emitting import emit
 

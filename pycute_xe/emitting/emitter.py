@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from keyword import iskeyword
-from typing import Any, Literal
+from typing import Literal
 
-from pycute_xe.arch.dpas import Register
 from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message as Channels
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.cute import cute
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masks import lane_numbers
-from pycute_xe.emitting.opencl import (
-    OPENCL,
-    OpenCLWriter,
-    check_names,
-    message_call,
-    opencl,
-    parameters,
-    prelude,
-)
+from pycute_xe.emitting.names import spelled
+from pycute_xe.emitting.opencl import opencl
+from pycute_xe.emitting.portable import portable
+from pycute_xe.emitting.program import host, program
 from pycute_xe.emitting.shared import shared_room
-from pycute_xe.emitting.writer import Writer, Writes, demand_entries, launch_axes, plain_text
+from pycute_xe.emitting.writer import Writer, Writes, demand_entries
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Meanings
@@ -31,7 +24,7 @@ from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.signatures import shortly, typed
 
-__all__ = ["Device", "Language", "emit", "host", "portable", "VISA", "visa"]
+__all__ = ["Device", "Language", "emit", "VISA", "visa"]
 
 # ------------------------------------------------------------ visa
 # A kernel as vISA text: messages, DPAS and register moves as the document spells them.
@@ -159,184 +152,37 @@ def _declared(variable: asm.Declared) -> str:
     return f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32{alias}"
 
 
-# ------------------------------------------------------------ portable
-# A kernel as plain OpenCL C, for devices without Intel's registers and messages.
-#
-# The statements, loops, indices and names are those of `opencl`, and so are the calls of the
-# prelude; operands are written as C's arguments, where vISA has a notation of its own.
-
-
-class PortableWriter(OpenCLWriter):
-    """A body in plain OpenCL C, and the arrays that it names."""
-
-    prelude = "portable.cl"
-    subgroup = "get_local_id(0)"
-    attributes = ()
-    lanes = 1
-
-    def call(self, instruction: asm.Instruction) -> str:
-        """Return an instruction as a call of the prelude."""
-        call = _CALLS.get(type(instruction))
-        if call is None:
-            raise _unsaid(instruction, f"{type(instruction).__name__} cannot be written in plain C")
-        return call(self, instruction)
-
-
-def portable(kernel: Kernel) -> str:
-    """Return a kernel as plain OpenCL C, a work-item for each subgroup."""
-    return opencl(kernel, PortableWriter)
-
-
-def _message(writer: OpenCLWriter, message: asm.Message) -> str:
-    block = message.block
-    order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
-    shape = f"{block.bits}, {block.count}, {block.width}, {block.height}, {order}"
-    return message_call(writer.kernel, message, shape)
-
-
-def _multiply(writer: OpenCLWriter, instruction: asm.Multiply) -> str:
-    dpas = instruction.message
-    types = dpas.src1_type, dpas.src2_type
-    kind = writer.registers.kinds[dpas.dst.name]
-    if f"\nXE_MULTIPLIES({', '.join((*types, kind))})" not in prelude(writer.prelude):
-        raise _unsaid(str(dpas), f"products of {' and '.join(types)} cannot be written in plain C")
-    operands = [_at(dpas.dst, kind), _at(dpas.src0 or dpas.dst, kind)]
-    operands += [_at(register, "ud") for register in (dpas.src1, dpas.src2)]
-    return f"XE_DPAS({types[0]}, {types[1]}, {dpas.repeat}, {kind}, {', '.join(operands)});"
-
-
-def _at(register: Register, kind: str) -> str:
-    return f"{register.name}, {register.offset // asm.BYTES[kind]}"
-
-
-def _alu(writer: OpenCLWriter, instruction: asm.Alu) -> str:
-    op = instruction.op.replace(".", "_")
-    if f"#define XE_OP_{op}(" not in prelude(writer.prelude):
-        raise _unsaid(instruction.text, "the instruction cannot be written in plain C")
-    operands = [_written(instruction.to)]
-    if instruction.where is not None:
-        operands.append(instruction.where.name)
-    operands += map(_operand, instruction.sources)
-    return f"XE_ALU({op}, {instruction.lanes}, {', '.join(operands)});"
-
-
-def _barrier(_writer: OpenCLWriter, instruction: asm.Barrier) -> str:
-    return f"XE_BARRIER({instruction.half});"
-
-
-_CALLS: dict[type[Any], Callable[[Any, Any], str]] = {
-    asm.Message: _message,
-    asm.Multiply: _multiply,
-    asm.Alu: _alu,
-    asm.Barrier: _barrier,
-}
-
-
-def _written(to: asm.Place | asm.Flags) -> str:
-    """Return a destination: ``tCrC_f(2,0)<1>`` is element 32 and on of ``tCrC_f``."""
-    if isinstance(to, asm.Flags):
-        return f"XE_TO(ub, {to.name}, 0, 1)"
-    return f"XE_TO({to.kind}, {to.name}, {to.element}, {to.walk})"
-
-
-def _operand(source: asm.Source) -> str:
-    """Return a source: a region of a view, the bits of a number, or a scalar's name."""
-    if isinstance(source, asm.Number):
-        return f"XE_BITS_{source.kind}(0x{source.bits:x})"
-    if isinstance(source, asm.Place):
-        walk = str(source.walk).strip("<>").replace(";", ",").replace(",", ", ")
-        read = f"XE_FROM({source.kind}, {source.name}, {source.element}, {walk})"
-    elif isinstance(source.value, str):
-        read = source.value
-    else:
-        raise _unsaid(source.value, "a condition on indices cannot be written in plain C")
-    return {"": read, "abs": f"XE_ABS({read})", "-": f"XE_MINUS({read})"}[source.modifier]
-
-
-def _unsaid(given: object, condition: str) -> KernelError:
-    return KernelError(
-        "emit", {"given": given}, condition, 'emit it for the device, without device="cpu"'
-    )
-
-
-# ------------------------------------------------------------ host
-# The Python that launches a kernel's OpenCL C through pyopencl.
-
-_NUMBERS = {"int": "np.int32", "long": "np.int64", "float": "np.float32"}
-_HEAD = '''\
-"""Launches {name}: buffers, the bytes of a row and the bytes from row to row, then the sizes.
-
-A width is a multiple of 4 whatever the sizes are; `check` says what a target demands of pitches.
-"""
-
-import numpy as np
-import pyopencl as cl
-
-OPTIONS = "{options}"
-'''
-_OPTIONS = {"gpu": "-cl-std=CL2.0 -cl-intel-256-GRF-per-thread", "cpu": "-cl-std=CL2.0"}
-
-
-def host(kernel: Kernel, device: str = "gpu") -> str:
-    """Return a module of two functions: ``build`` the text of `emit`, ``launch`` what it builds."""
-    for statement in kernel.statements():
-        OPENCL[statement]
-    check_names(kernel)
-    known = parameters(kernel)
-    taken = next((name for _, name in known if iskeyword(name)), None)
-    if taken is not None:
-        raise KernelError(
-            "emit",
-            {"kernel": kernel.name},
-            f"{taken} cannot be a name in Python",
-            "rename an operand or a size",
-        )
-    names = ", ".join(name for _, name in known)
-    given = ", ".join(_given(kind, name) for kind, name in known)
-    lanes = (16 if device == "gpu" else 1) * kernel.subgroups
-    counts = [" * ".join(f"({plain_text(n)})" for _, n in axes) for axes in launch_axes(kernel)]
-    shape = [f"{lanes} * {counts[0]}", *counts[1:]]
-    local = [str(lanes), *("1" for _ in counts[1:])]
-    lines = [_HEAD.format(name=kernel.name, options=_OPTIONS[device])]
-    if any("xe_floor" in count for count in counts):
-        lines.append("\ndef xe_floor(a, b):\n    return a // b\n")
-    lines += [
-        "",
-        "def build(context, text):",
-        f'    return cl.Kernel(cl.Program(context, text).build(OPTIONS), "{kernel.name}")',
-        "",
-        "",
-        f"def launch(queue, kernel, {names}):",
-        f"    kernel.set_args({given})",
-        f"    groups = ({', '.join(shape)},)",
-        f"    return cl.enqueue_nd_range_kernel(queue, kernel, groups, ({', '.join(local)},))",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _given(kind: str, name: str) -> str:
-    number = _NUMBERS.get(kind)
-    return f"{number}({name})" if number else name
-
-
 # ------------------------------------------------------------ emitter
 
-Language = Literal["opencl", "visa", "cute", "host", "xegpu"]
+Language = Literal["opencl", "visa", "cute", "host", "program", "xegpu"]
 Device = Literal["gpu", "cpu"]
+
+
+def _spelled(write: Callable[[Kernel], str], mark: str = "//") -> Callable[[Kernel], str]:
+    """Return what writes a kernel under names that the language takes, and says which changed."""
+
+    def written(kernel: Kernel) -> str:
+        renamed, changed = spelled(kernel)
+        notes = [f"{mark} {old} is called {new} here.\n" for old, new in changed.items()]
+        return "".join([*notes, write(renamed)])
+
+    return written
+
+
 _LANGUAGES: dict[str, Callable[[Kernel], str]] = {
-    "opencl": opencl,
-    "visa": visa,
-    "cute": cute,
-    "host": host,
+    "opencl": _spelled(opencl),
+    "visa": _spelled(visa),
+    "cute": _spelled(cute),
+    "host": _spelled(host, "#"),
+    "program": lambda kernel: program(kernel, spelled(kernel)[0]),
     "xegpu": xegpu,
 }
 
 
 # What is not for Intel's GPUs alone.
 _PORTABLE: dict[str, Callable[[Kernel], str]] = {
-    "opencl": portable,
-    "host": lambda kernel: host(kernel, "cpu"),
+    "opencl": _spelled(portable),
+    "host": _spelled(lambda kernel: host(kernel, "cpu"), "#"),
 }
 
 
@@ -351,8 +197,10 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
     messages and DPAS back. ``"cute"`` is CuTe C++ for CUTLASS on Intel:
     the types of the tiled MMA, copies and fragments, a static assertion for each layout that the
     library claims of them, and the device function, with strides in elements. ``"host"`` is the
-    Python that launches the OpenCL C through pyopencl. ``"xegpu"`` is a module of MLIR's XeGPU at
-    the level of a work-group.
+    Python that launches the OpenCL C through pyopencl. ``"program"`` is a whole Python file: the
+    OpenCL C for GPUs and for CPUs, operands placed as messages demand, a comparison with NumPy, and
+    timings, which `read_report` reads. ``"xegpu"`` is a module of MLIR's XeGPU at the level of a
+    work-group. A name that a language keeps for itself is another one in the text, which says so.
 
     ``device="cpu"`` writes the OpenCL C, or the host program, for a CPU's OpenCL: the same
     statements call a prelude of plain C, and each subgroup is one work-item, its registers arrays.
@@ -382,8 +230,8 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
         raise InputError(
             "emit",
             {"to": to, "device": device},
-            f'"{to}" is for GPUs alone',
-            'use to="opencl" or to="host"',
+            "a program has the texts of both" if to == "program" else f'"{to}" is for GPUs alone',
+            'leave device= out, or use to="opencl" or to="host"',
         )
     if not kernel.name.isidentifier():
         raise KernelError(

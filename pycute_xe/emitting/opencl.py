@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from pycute_xe.emitting.writer import (
     group_numbers,
     pitch_name,
 )
-from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings, Operand
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
@@ -27,20 +25,13 @@ from pycute_xe.kernel.ir import statements as ir
 __all__ = [
     "OPENCL",
     "OpenCLWriter",
-    "check_names",
     "message_call",
     "opencl",
     "parameters",
     "prelude",
+    "scalar_text",
 ]
 
-# What the C compiler would read as something else than a name of the kernel's.
-_TAKEN = re.compile(
-    "auto|bool|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|global|"
-    "goto|half|if|int|kernel|local|constant|private|long|register|return|short|signed|sizeof|"
-    "static|struct|switch|typedef|uchar|uint|ulong|union|unsigned|ushort|void|volatile|while|max|"
-    "(xe|XE)_.*"  # names of the prelude
-)
 OPENCL: Meanings[Writes] = Meanings("emit")
 """How each kind of statement is said in OpenCL C."""
 
@@ -52,6 +43,8 @@ class OpenCLWriter(Writer):
     subgroup = "sub_group_broadcast((int)get_sub_group_id(), 0)"
     attributes: tuple[str, ...] = ("__attribute__((intel_reqd_sub_group_size(16)))",)
     lanes = 16
+    # What the manual calls d8u32, the graphics compiler reads as d8c32.
+    widened = "c32"
 
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
@@ -60,7 +53,7 @@ class OpenCLWriter(Writer):
 
     def call(self, instruction: asm.Instruction) -> str:
         """Return an instruction as a call of the prelude."""
-        return _call(self.kernel, instruction)
+        return _call(self.kernel, instruction, self.widened)
 
 
 @OPENCL.of(ir.Loop)
@@ -82,7 +75,7 @@ def _(writer: OpenCLWriter, statement: ir.Statement) -> None:
         writer.put(writer.call(instruction))
 
 
-def _call(kernel: Kernel, instruction: asm.Instruction) -> str:
+def _call(kernel: Kernel, instruction: asm.Instruction, widened: str) -> str:
     """Return an instruction as a call of the prelude."""
     if isinstance(instruction, asm.Message):
         block = str(instruction.block).rpartition(":")[2]
@@ -96,8 +89,7 @@ def _call(kernel: Kernel, instruction: asm.Instruction) -> str:
         return _alu(instruction)
     if isinstance(instruction, asm.Access):
         name = "STORE" if instruction.stores else "LOAD"
-        # What the manual calls d8u32, this compiler reads as d8c32.
-        size = instruction.size.replace("u32", "c32")
+        size = instruction.size.replace("u32", widened)
         moved = f"{instruction.register}, {size}, {instruction.lanes}"
         return f"XE_SHARED_{name}({moved}, {c_text(instruction.at)});"
     if isinstance(instruction, asm.Addition):
@@ -108,11 +100,12 @@ def _call(kernel: Kernel, instruction: asm.Instruction) -> str:
 def _alu(instruction: asm.Alu) -> str:
     if not instruction.scalars:
         return f"XE_ALU({instruction.text});"
-    scalars = ", ".join(map(_scalar, instruction.scalars))
+    scalars = ", ".join(map(scalar_text, instruction.scalars))
     return f"XE_ALU_{len(instruction.scalars)}({scalars}, {instruction.text});"
 
 
-def _scalar(scalar: str | Index | asm.Condition) -> str:
+def scalar_text(scalar: str | Index | asm.Condition) -> str:
+    """Return a scalar of an instruction as an expression of C."""
     if isinstance(scalar, asm.Condition):
         return f"{c_text(scalar.index)} < {c_text(scalar.below)}"
     return c_text(scalar) if isinstance(scalar, Index) else scalar
@@ -182,7 +175,6 @@ def prelude(name: str) -> str:
 def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
     """Return a kernel as OpenCL C, for Intel's graphics compiler unless a writer says otherwise."""
     demand_entries(kernel, OPENCL)
-    check_names(kernel)
     writer = write(kernel)
     writer.body(kernel.body)
     lanes = writer.lanes * kernel.subgroups
@@ -195,7 +187,7 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
         *group_numbers(kernel),
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
-    if any(
+    if writer.lanes > 1 and any(
         isinstance(s, (ir.AtomicStore, ir.SharedLoad, ir.SharedStore)) for s in kernel.statements()
     ):
         places.append(f"const int {asm.LANE} = get_sub_group_local_id();")
@@ -238,19 +230,3 @@ def _declaration(variable: asm.Declared) -> str:
     if variable.of:
         return f"XE_VIEW({name}, {kind}, {count}, {variable.of}, {variable.at});"
     return f"XE_DECLARE({name}, {count});"
-
-
-def check_names(kernel: Kernel) -> None:
-    """Refuse names that C has taken, or that would name two things."""
-    names = [n for _, n in parameters(kernel)]
-    names += [f"s{o.name}" for o in kernel.operands if len(o.modes) == 2]
-    names += [SUBGROUP_INDEX, kernel.name, *(variable for variable, _ in kernel.grid)]
-    names += [s.var for s in kernel.statements() if isinstance(s, ir.Loop)]
-    twice = sorted({n for n in names if names.count(n) > 1 or _TAKEN.fullmatch(n)})
-    if twice:
-        raise KernelError(
-            "emit",
-            {"kernel": kernel.name},
-            f"{twice[0]} cannot be a name in C, or would be the name of two things",
-            "rename an operand, a size or a variable",
-        )

@@ -4,15 +4,17 @@
 #define XE_ROLLED __attribute__((opencl_unroll_hint(1)))
 #define XE_CALLED static __attribute__((noinline))
 
-// Fragments are arrays of dwords; a view is an address in one, as elements of a type.
-typedef uint xe_ud;
-typedef int xe_d;
-typedef float xe_f;
-typedef ushort xe_uw, xe_hf, xe_bf;
-typedef short xe_w;
+// Fragments are arrays of dwords; a view is an address in one, as elements of a type. C lets a
+// compiler take pointers of two types for pointers to two places, unless the types say otherwise.
+#define XE_SEEN __attribute__((may_alias))
+typedef uint XE_SEEN xe_ud;
+typedef int XE_SEEN xe_d;
+typedef float XE_SEEN xe_f;
+typedef ushort XE_SEEN xe_uw, XE_SEEN xe_hf, XE_SEEN xe_bf;
+typedef short XE_SEEN xe_w;
 typedef uchar xe_ub;
 typedef char xe_b;
-#define XE_DECLARE(NAME, COUNT) uint NAME[COUNT]
+#define XE_DECLARE(NAME, COUNT) xe_ud NAME[COUNT]
 #define XE_PREDICATE(NAME, COUNT) uchar NAME[COUNT]
 #define XE_VIEW(NAME, TYPE, COUNT, OF, BYTE) \
   __private xe_##TYPE *NAME = (__private xe_##TYPE *)((__private uchar *)OF + BYTE)
@@ -24,14 +26,14 @@ typedef struct { __global uchar *base; int width, height, pitch; } xe_surface;
 // Rows of registers are padded to a power of two, blocks of a load to whole registers of 64 bytes.
 static inline int xe_padded(int n) { return n <= 1 ? 1 : 1 << (32 - clz(n - 1)); }
 static inline bool xe_inside(xe_surface s, int bytes, int x, int y) {
-  return x >= 0 && (x + 1) * bytes <= s.width && y >= 0 && y < s.height;
+  return x >= 0 && (x + 1L) * bytes <= s.width && y >= 0 && y < s.height;
 }
 static inline void xe_copy(__private uchar *to, __global const uchar *from, int bytes) {
   for (int i = 0; i < bytes; ++i) to[i] = from[i];
 }
 // Element (column, row) of a block goes to place(column, row); what lies outside becomes zero.
 #define XE_LOADS(ORDER, LINES, PITCH, PLACE) \
-  XE_CALLED void xe_load_##ORDER(__private uint *to, int bytes, int count, int width, \
+  XE_CALLED void xe_load_##ORDER(__private xe_ud *to, int bytes, int count, int width, \
                                  int height, xe_surface s, int x, int y) { \
     const int pack = 4 / bytes, pitch = PITCH; \
     const int block = (LINES * pitch * bytes + 63) / 64 * 64; \
@@ -49,7 +51,7 @@ XE_LOADS(nn, height, xe_padded(width), row * pitch + column)
 XE_LOADS(nt, (height + pack - 1) / pack * pack, xe_padded(width),
          row / pack * pack * pitch + column * pack + row % pack)
 XE_LOADS(tn, width, xe_padded(height), column * pitch + row)
-XE_CALLED void xe_store_nn(xe_surface s, int x, int y, __private const uint *from, int bytes,
+XE_CALLED void xe_store_nn(xe_surface s, int x, int y, __private const xe_ud *from, int bytes,
                            int width, int height) {
   for (int row = 0; row < height; ++row)
     for (int column = 0; column < width; ++column)
@@ -67,12 +69,18 @@ XE_CALLED void xe_store_nn(xe_surface s, int x, int y, __private const uint *fro
 #define XE_PREFETCH_2D(BITS, COUNT, WIDTH, HEIGHT, ORDER, S, X, Y) ((void)(S))
 
 // Numbers of 16 and 32 bits as f32 and back, rounded to nearest even.
-static inline float xe_of_hf(ushort x) { return vload_half(0, (__private const half *)&x); }
+static inline float xe_of_hf(ushort x) {
+  const uint exponent = x >> 10 & 31, rest = x & 1023, wide = exponent == 31 ? 255 : exponent + 112;
+  const uint small = as_uint((float)rest * 0x1p-24f);
+  return as_float((exponent ? wide << 23 | rest << 13 : small) | (uint)(x & 0x8000) << 16);
+}
 static inline float xe_of_bf(ushort x) { return as_float((uint)x << 16); }
 XE_CALLED ushort xe_to_hf(float x) {
-  ushort out;
-  vstore_half_rte(x, 0, (__private half *)&out);
-  return out;
+  const uint bits = as_uint(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  if (size > 0x7f800000) return sign | 0x7e00 | (size >> 13 & 1023);
+  if (size >= 0x477ff000) return sign | 0x7c00;
+  if (size < 0x38800000) return sign | (uint)rint(as_float(size) * 0x1p24f);
+  return sign | (size + 0xfff + (size >> 13 & 1) - 0x38000000) >> 13;
 }
 XE_CALLED ushort xe_to_bf(float x) {
   const uint bits = as_uint(x);
@@ -127,7 +135,7 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_MAX_f(A, B) fmax(A, B)
 #define XE_MAX_d(A, B) max(A, B)
 #define XE_MAX_ud(A, B) max(A, B)
-#define XE_OP_shl(TYPE, A, B) XE_PUT_##TYPE((A) << (B))
+#define XE_OP_shl(TYPE, A, B) XE_PUT_##TYPE((long)((ulong)(A) << (B)))
 #define XE_OP_shr(TYPE, A, B) XE_PUT_##TYPE((A) >> (B))
 #define XE_OP_asr(TYPE, A, B) XE_PUT_##TYPE((A) >> (B))
 #define XE_OP_and(TYPE, A, B) XE_PUT_##TYPE((A) & (B))
@@ -159,11 +167,15 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_PART_tf32(X, I) as_float((X) & 0xffffe000u)
 #define XE_PART_s8(X, I) ((int)((X) << (24 - 8 * (I))) >> 24)
 #define XE_PART_u8(X, I) ((int)((X) >> 8 * (I) & 255))
+#define XE_PART_s4(X, I) ((int)((X) << (28 - 4 * (I))) >> 28)
+#define XE_PART_u4(X, I) ((int)((X) >> 4 * (I) & 15))
 #define XE_PARTS_hf 2
 #define XE_PARTS_bf 2
 #define XE_PARTS_tf32 1
 #define XE_PARTS_s8 4
 #define XE_PARTS_u8 4
+#define XE_PARTS_s4 8
+#define XE_PARTS_u4 8
 #define XE_SUM_f float
 #define XE_SUM_hf float
 #define XE_SUM_bf float
@@ -171,8 +183,8 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_SUM_ud uint
 #define XE_MULTIPLIES(B_TYPE, A_TYPE, TYPE) \
   XE_CALLED void xe_dpas_##B_TYPE##_##A_TYPE##_##TYPE( \
-      int rows, __private xe_##TYPE *d, __private const xe_##TYPE *c, __private const uint *b, \
-      __private const uint *a) { \
+      int rows, __private xe_##TYPE *d, __private const xe_##TYPE *c, __private const xe_ud *b, \
+      __private const xe_ud *a) { \
     for (int m = 0; m < rows; ++m) { \
       XE_SUM_##TYPE sum[16]; \
       for (int n = 0; n < 16; ++n) sum[n] = XE_GET_##TYPE(c, 16 * m + n); \
@@ -194,6 +206,10 @@ XE_MULTIPLIES(s8, u8, d)
 XE_MULTIPLIES(u8, s8, d)
 XE_MULTIPLIES(u8, u8, d)
 XE_MULTIPLIES(u8, u8, ud)
+XE_MULTIPLIES(s4, s4, d)
+XE_MULTIPLIES(s4, u4, d)
+XE_MULTIPLIES(u4, s4, d)
+XE_MULTIPLIES(u4, u4, d)
 #define XE_DPAS(B_TYPE, A_TYPE, ROWS, TYPE, D, D_AT, C, C_AT, B, B_AT, A, A_AT) \
   xe_dpas_##B_TYPE##_##A_TYPE##_##TYPE(ROWS, D + D_AT, C + C_AT, B + B_AT, A + A_AT)
 
@@ -202,8 +218,36 @@ XE_MULTIPLIES(u8, u8, ud)
 #define XE_BARRIER_signal ((void)0)
 #define XE_BARRIER_wait barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
+// Shared memory of so many bytes: LANES dwords or, widened to these, narrower elements, each at its
+// byte, which counts the work-items by xe_lane. A work-item here does for all of its subgroup.
+#define XE_SHARED(BYTES) __local uchar xe_shared[BYTES] __attribute__((aligned(64)))
+#define XE_LANES(COUNT) XE_ROLLED for (int xe_lane = 0; xe_lane < (COUNT); ++xe_lane)
+#define XE_AS_d32 xe_ud
+#define XE_AS_d16u32 xe_uw
+#define XE_AS_d8u32 xe_ub
+#define XE_SHARED_LOAD(TO, SIZE, LANES, AT) \
+  XE_LANES(LANES) (TO)[xe_lane] = *(__local const XE_AS_##SIZE *)(xe_shared + (AT))
+#define XE_SHARED_STORE(FROM, SIZE, LANES, AT) \
+  XE_LANES(LANES) *(__local XE_AS_##SIZE *)(xe_shared + (AT)) = (XE_AS_##SIZE)(FROM)[xe_lane]
+#define XE_FENCE() mem_fence(CLK_LOCAL_MEM_FENCE)
+
+// Add LANES elements of 4 bytes to memory, each at (X bytes, Y rows) of a surface, if inside it.
+#define XE_SUM_fadd(A, B) as_uint(as_float(A) + as_float(B))
+#define XE_SUM_iadd(A, B) ((A) + (B))
+#define XE_ADDS(OP) \
+  XE_CALLED void xe_##OP(xe_surface s, int x, int y, uint more) { \
+    if (x < 0 || x >= s.width || y < 0 || y >= s.height) return; \
+    volatile __global xe_ud *at = (volatile __global xe_ud *)(s.base + (long)y * s.pitch + x); \
+    uint old = *at, seen; \
+    while ((seen = atomic_cmpxchg(at, old, XE_SUM_##OP(old, more))) != old) old = seen; \
+  }
+XE_ADDS(fadd)
+XE_ADDS(iadd)
+#define XE_ADD(OP, FROM, SIZE, LANES, S, X, Y) \
+  XE_LANES(LANES) xe_##OP(S, X, Y, (FROM)[xe_lane])
+
 // An element of 32 bits of an operand, so many bytes behind its start.
-#define XE_ELEMENT(OF, BYTE) (*(__global const int *)((OF) + (BYTE)))
+#define XE_ELEMENT(OF, BYTE) (*(__global const xe_d *)((OF) + (BYTE)))
 // floor(a / b) for b > 0.
 static inline int xe_floor(int a, int b) { return (a - (a % b + b) % b) / b; }
 // ---- The kernel.

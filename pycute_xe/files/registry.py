@@ -34,6 +34,7 @@ _HOMES = {
     "Shared Slot Specification",
     "pycute_xe.kernel.spec.expression": "Apply Const Rounded Total Where",
     "pycute_xe.checking": "Checked",
+    "pycute_xe.emitting": "Measurement",
     "pycute_xe.executing": "Report",
     "pycute_xe.verifying": "Proof Verdict",
 }

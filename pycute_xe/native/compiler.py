@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.emitting import emit
+from pycute_xe.emitting.names import called
 from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
@@ -214,7 +215,8 @@ def compile(
 
 @lru_cache(maxsize=32)
 def _compiled(kernel: Kernel, target: str, registers: int, compiler: str) -> Binary:
-    return compile_text(emit(kernel, "opencl"), kernel.name, target, registers, kernel, compiler)
+    text = emit(kernel, "opencl")
+    return compile_text(text, called(kernel), target, registers, kernel, compiler)
 
 
 @typed

@@ -5,16 +5,20 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from compiled_cases import needs_compiler
 from every import every
-from small_kernels import small_kernel
+from host_c import SHIM, needs_cc
+from small_kernels import fragment, small_kernel
 
 import pycute_xe as cx
+from pycute_xe.emitting.names import spelled
 from pycute_xe.errors import CuteError, InputError, KernelError, ToolError
 from pycute_xe.kernel import Fill, Index, Kernel, Loop
 from pycute_xe.native import toolchain
@@ -41,17 +45,87 @@ def test_a_number_beyond_f32_is_refused(to: Any) -> None:
         cx.emit(gemm(epilogue="acc*1e300"), to)
 
 
-@every("name", ["int", "while"])
-@every("to", ["opencl", "cute", "host"])
-def test_a_loop_over_a_word_of_c_is_refused(name: str, to: Any) -> None:
-    with pytest.raises(KernelError, match=f"{name} cannot be a name"):
-        cx.emit(looped(name), to)
+WORDS = (
+    "int",
+    "while",
+    "max",
+    "xe_lane",
+    "XE_ALU",
+    "sA",
+    "A_width",
+    "M_PI",
+    "get_group_id",
+    "_x",
+    "λ",
+)
+"""Names that C, the preludes, macros or the text itself have taken."""
+OURS = ("queue", "np", "lambda", "get_group_id", "half", "NULL", "A_pitch", "tCrC_f")
 
 
-@pytest.mark.parametrize("name", ["xe_lane", "XE_ALU", "sA", "max"])
-def test_a_loop_over_a_name_of_the_text_is_refused(name: str) -> None:
-    with pytest.raises(KernelError, match=f"{name} cannot be a name"):
-        cx.emit(looped(name))
+def worded(name: str) -> Kernel:
+    """A GEMM with a scalar of a name."""
+    kernel = gemm(epilogue="acc + bias[n]")
+    operands = (*kernel.operands, cx.kernel.Operand(name, "f32", ()))
+    return dataclasses.replace(kernel, operands=operands)
+
+
+def small_named(name: str) -> Kernel:
+    """A kernel with one fragment of a name, which is filled and changed."""
+    statements = (Fill(name, 2.0), Fill(name, 3.0))
+    return Kernel("k", 1, (), (fragment(name, "f32", 8),), (), statements)
+
+
+@needs_compiler
+@every("name", ["max", "sA", "get_group_id"])
+def test_a_loop_of_any_name_compiles(name: str) -> None:
+    assert cx.native.compile(looped(name)).dpas
+
+
+@needs_compiler
+@every("name", ["get_group_id", "tCrC_f"])
+def test_an_operand_of_any_name_compiles_and_runs(name: str) -> None:
+    kernel = gemm(epilogue=f"{name}*acc")
+    given = {"A": np.ones((8, 16), "f4"), "B": np.ones((16, 16), "f4"), name: 0.5}
+    found = np.asarray(cx.native.run(kernel, dtype="bf16", **given))
+    assert found.tolist() == [[8.0] * 16] * 8
+
+
+@needs_compiler
+@every("name", ["T1", "V0032", "add", "goto", "λ", "int"])
+def test_a_fragment_of_any_name_compiles(name: str) -> None:
+    assert cx.native.compile(small_named(name)).instructions
+
+
+@needs_compiler
+@every("name", ["sin", "int", "λ"])
+def test_a_kernel_of_any_name_compiles(name: str) -> None:
+    assert cx.native.compile(dataclasses.replace(gemm(), name=name)).dpas
+
+
+@needs_cc
+@every("name", [*WORDS, *OURS])
+def test_c_takes_every_name(name: str, tmp_path: Path) -> None:
+    for kernel in (looped(name), small_named(name), worded(name)):
+        text = cx.emit(kernel, "opencl", device="cpu")
+        source = tmp_path / "kernel.c"
+        source.write_text(SHIM + text, encoding="utf-8")
+        subprocess.run(["cc", "-w", "-fsigned-char", "-fsyntax-only", str(source)], check=True)
+
+
+@every("name", ["queue", "np", "lambda", "kernel_", "groups"])
+def test_a_launcher_takes_every_name(name: str) -> None:
+    text = cx.emit(worded(name), "host")
+    compile(text, "launcher", "exec")
+    arguments = re.findall(r"def launch\((.*)\)", text)[0].split(", ")
+    assert len({*arguments}) == len(arguments)
+
+
+def test_names_that_nothing_has_taken_stay() -> None:
+    assert spelled(gemm(epilogue="alpha*acc + bias[n]")) == (
+        gemm(epilogue="alpha*acc + bias[n]"),
+        {},
+    )
+    assert cx.emit(looped("int")).startswith("// int is called int_ here.\n")
 
 
 @every("name", ["a b", "1x", "", "a-b", "k();//"])
@@ -59,18 +133,6 @@ def test_a_loop_over_a_name_of_the_text_is_refused(name: str) -> None:
 def test_a_kernel_whose_name_is_not_an_identifier_is_refused(name: str, to: Any) -> None:
     with pytest.raises(CuteError, match="identifier"):
         cx.emit(dataclasses.replace(gemm(), name=name), to)
-
-
-def test_a_launcher_has_no_parameter_that_python_keeps_for_itself() -> None:
-    with pytest.raises(KernelError, match="lambda cannot be a name in Python"):
-        cx.emit(worded(), "host")
-
-
-def worded() -> Kernel:
-    """A GEMM with an operand of a name that Python keeps for itself."""
-    kernel = gemm(epilogue="acc + bias[n]")
-    operands = (*kernel.operands, cx.kernel.Operand("lambda", "f32", ()))
-    return dataclasses.replace(kernel, operands=operands)
 
 
 @pytest.mark.parametrize("name", ["c0", "fill", "A_ahead", "k"])

@@ -2,63 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-import shutil
-import subprocess
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from compiled_kinds import CASES
+from host_c import CLANG, computed, dtype_of, needs_cc, needs_clang
 from sampling import sampled
 
 import pycute_xe as cx
-from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import InputError, KernelError
-from pycute_xe.kernel import Kernel, Operand
-from pycute_xe.machine.memory import packed
+from pycute_xe.kernel import Kernel
 
-CC = shutil.which("cc")
-needs_cc = pytest.mark.skipif(CC is None, reason="install a C compiler: Debian gcc")
 GRID = ((2, 2, 1), (2, 1, 0))
 SIZES = {"M": 19, "N": 71, "K": 69}
-
-# OpenCL C's names in C, one work-item at a time: these kernels share nothing that a barrier guards.
-SHIM = r"""
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-#define __attribute__(X)
-#define __kernel
-#define __global
-#define __private
-#define uchar unsigned char
-#define ushort unsigned short
-#define uint unsigned int
-#define half _Float16
-#define CLK_LOCAL_MEM_FENCE 1
-#define CLK_GLOBAL_MEM_FENCE 2
-#define barrier(X) ((void)(X))
-#define vload_half(I, P) ((float)(P)[I])
-#define vstore_half_rte(X, I, P) ((P)[I] = (half)(X))
-#define clz(X) __builtin_clz(X)
-#define max(A, B) ((A) > (B) ? (A) : (B))
-#define min(A, B) ((A) < (B) ? (A) : (B))
-int xe_place[4];
-static int get_group_id(int axis) { return xe_place[axis]; }
-static int get_local_id(int axis) { (void)axis; return xe_place[3]; }
-static float as_float(uint x) { float out; memcpy(&out, &x, 4); return out; }
-static uint as_uint(float x) { uint out; memcpy(&out, &x, 4); return out; }
-static double xe_within(double x, double low, double high) {
-  return x != x ? 0 : x < low ? low : x > high ? high : x;
-}
-#define convert_int_sat(X) ((int)xe_within(X, -2147483648.0, 2147483647.0))
-#define convert_uint_sat(X) ((uint)xe_within(X, 0, 4294967295.0))
-#define convert_char_sat(X) ((signed char)xe_within(X, -128, 127))
-#define convert_uchar_sat(X) ((uchar)xe_within(X, 0, 255))
-"""
 
 
 def gemm(
@@ -86,12 +45,6 @@ KERNELS: dict[str, Kernel] = {
 MATHEMATICAL = {"tanh"}
 
 
-def dtype_of(operand: Operand) -> np.dtype[Any]:
-    """The type of NumPy that holds an operand; tf32 lies in f32."""
-    numeric = operand.value_type
-    return numpy_dtype("f32" if numeric.name == "tf32" else numeric)
-
-
 def calls(text: str) -> list[str]:
     """The names of the prelude's calls in the kernel, in order."""
     body = text[text.index("// ---- The kernel.") :]
@@ -107,10 +60,8 @@ def test_statements_and_calls_are_those_of_the_text_for_gpus(name: str) -> None:
     assert len(calls(texts[0])) > 20
 
 
-@needs_cc
-@pytest.mark.parametrize("name", sampled(KERNELS, 2, ["tanh", "e4m3", "into tf32"]))
-def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
-    kernel = KERNELS[name]
+def inputs(kernel: Kernel) -> dict[str, Any]:
+    """Numbers of each operand's type, of which sums are rounded."""
     rng = np.random.default_rng(0)
     given: dict[str, Any] = {}
     for operand in kernel.inputs:
@@ -127,61 +78,48 @@ def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
             given[operand.name].view(np.uint32)[...] &= 0xFFFFE000
         if not shape:
             given[operand.name] = 0.75
+    return given
+
+
+@needs_cc
+@pytest.mark.parametrize("name", sampled(KERNELS, 2, ["tanh", "e4m3", "into tf32"]))
+def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
+    kernel = KERNELS[name]
+    given = inputs(kernel)
     wanted = np.asarray(cx.run(kernel, executor="reference", **given))
-    found = computed(built(kernel, tmp_path), kernel, given)
+    (found,), _ = computed(kernel, given, SIZES, tmp_path)
     if name in MATHEMATICAL:  # tanh within 8 units in the last place, gelu within 2^-21 |x|
         assert np.abs(found - wanted).max() < 2.0**-18
     else:
         assert found.tobytes() == np.ascontiguousarray(wanted).tobytes()
 
 
-def built(kernel: Kernel, folder: Path) -> ctypes.CDLL:
-    """The text as C, compiled."""
-    assert CC is not None
-    source, library = folder / "kernel.c", folder / "kernel.so"
-    source.write_text(SHIM + cx.emit(kernel, "opencl", device="cpu"), encoding="utf-8")
-    flags = ["-O0", "-w", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing"]
-    subprocess.run([CC, *flags, str(source), "-o", str(library), "-lm"], check=True)
-    return ctypes.CDLL(str(library))
+TYPES = ("-fsanitize=type", "-O1")
+REST = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O0")
 
 
-def computed(library: ctypes.CDLL, kernel: Kernel, given: dict[str, Any]) -> np.ndarray:
-    """What the function leaves in D, called for every subgroup of every work-group."""
-    held: dict[str, np.ndarray] = {}
-    arguments: list[Any] = []
-    for operand in kernel.operands:
-        if not operand.modes:
-            arguments.append(ctypes.c_float(given[operand.name]))
-            continue
-        shape = [mode.at(SIZES) for mode in operand.modes]
-        value = given.get(operand.name, np.zeros(shape, dtype_of(operand)))
-        turned = np.moveaxis(value, operand.contiguous, -1).reshape(-1, shape[operand.contiguous])
-        data = np.stack([row_bytes(row, operand) for row in turned])
-        row = -(-data.shape[1] // 4) * 4
-        held[operand.name] = rows = np.pad(data, ((0, 0), (0, row + 64 - data.shape[1])))
-        arguments += [ctypes.c_void_p(rows.ctypes.data), ctypes.c_int(row)]
-        if len(shape) == 2:
-            arguments.append(ctypes.c_int(rows.shape[1]))
-    arguments += [ctypes.c_int(SIZES[name]) for name in kernel.sizes]
-    place = (ctypes.c_int * 4).in_dll(library, "xe_place")
-    counts = [range(count.at(SIZES)) for _, count in kernel.grid]
-    for at in product(*counts, range(kernel.subgroups)):
-        place[: len(at) - 1], place[3] = at[:-1], at[-1]
-        getattr(library, kernel.name)(*arguments)
-    out = kernel.operand("D")
-    dtype = dtype_of(out)
-    width = SIZES["MN"[out.contiguous]] * dtype.itemsize
-    found = held["D"][:, :width].copy().view(dtype)
-    return np.ascontiguousarray(found.T if out.contiguous == 0 else found)
+@needs_clang
+@pytest.mark.parametrize("flags", [TYPES, REST], ids=["types", "the rest"])
+@pytest.mark.parametrize("name", sampled([*KERNELS, *CASES], 2, ["tanh", "parts of K"]))
+def test_no_behaviour_is_undefined(name: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    kernel, given = (KERNELS[name], {}) if name in KERNELS else CASES[name].make()
+    given = given or inputs(kernel)
+    sizes = dict(SIZES)
+    for operand in kernel.inputs:
+        plain = zip(operand.modes, np.shape(given[operand.name]), strict=True)
+        sizes |= {str(mode): extent for mode, extent in plain}
+    _, said = computed(kernel, given, sizes, tmp_path, *flags, cc=CLANG)
+    assert said == ""
 
 
-def row_bytes(row: np.ndarray, operand: Operand) -> np.ndarray:
-    """The bytes of a row, the last one filled up with zeros."""
-    numeric = operand.value_type
-    if numeric.kind != "float":
-        row = row.astype(np.int64)
-    rest = -row.size % max(8 // numeric.bits, 1)
-    return packed(np.concatenate([row, np.zeros(rest, row.dtype)]), numeric)
+@needs_clang
+def test_an_array_that_is_read_in_two_types_is_noticed(tmp_path: Path) -> None:
+    kernel = KERNELS["bf16 by columns"]
+    text = cx.emit(kernel, "opencl", device="cpu").replace(
+        "XE_SEEN __attribute__((may_alias))", "XE_SEEN"
+    )
+    _, said = computed(kernel, inputs(kernel), SIZES, tmp_path, *TYPES, cc=CLANG, text=text)
+    assert "type-aliasing-violation" in said
 
 
 def test_other_languages_are_for_gpus_alone() -> None:
