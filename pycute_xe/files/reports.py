@@ -26,7 +26,7 @@ def read_report(path: str | PathLike[str]) -> Measurement:
     ...     cx.read_report("nowhere.json")
     ... except cx.InputError as error:
     ...     print(error)
-    read_report(path=nowhere.json): the file cannot be read: No such file or directory. Way out: ...
+    read_report(path=nowhere.json): the file cannot be read: ...
     """
     given = {"path": str(path)}
     try:
