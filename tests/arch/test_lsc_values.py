@@ -27,7 +27,7 @@ from pycute_xe.arch.lsc import (
     parse,
 )
 from pycute_xe.arch.target import grf_bytes, message_target
-from pycute_xe.errors import CuteError, DTypeError, ShapeError, TargetError
+from pycute_xe.errors import CuteError, DTypeError, InputError, ShapeError, TargetError
 
 FLAT = Address("flat", 64, "V1")
 LOAD = Message("load", "ugm", 16, DataType("d32"), FLAT, "V2")
@@ -106,7 +106,7 @@ REFUSED: list[tuple[Any, type[CuteError], str]] = [
     (lambda: DataType(["d32"]), DTypeError, "unknown data size"),
     (lambda: DataType("d32", 5), ShapeError, "unknown vector size"),
     (lambda: DataType("d32", True), ShapeError, "unknown vector size"),
-    (lambda: DataType("d32", 2, 1), ShapeError, "must be a bool"),
+    (lambda: DataType("d32", 2, 1), InputError, "must be True or False"),
     (lambda: DataType("d32", mask="yx"), ShapeError, "malformed channel mask"),
     (lambda: DataType("d32", mask="xx"), ShapeError, "malformed channel mask"),
     (lambda: DataType("d32", mask=""), ShapeError, "malformed channel mask"),

@@ -120,6 +120,9 @@ REFUSALS = {
         {"type": numeric.Numeric("f12", 12, "float")},
         "unknown element type",
     ),
+    "column: another": Refusal(
+        lambda: S4.column("A"), DTypeError, "column", {"type": S4}, "'A' is not a column"
+    ),
     "column: nothing": Refusal(
         lambda: S4.column("code"),
         DTypeError,

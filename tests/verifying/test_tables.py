@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding import contents as placing
+from pycute_xe.holding import nodes as placing
 from pycute_xe.holding.nodes import Leaf
 from pycute_xe.kernel import Index
 

@@ -171,8 +171,6 @@ class DataType:
         if type(self.vector) is not int or self.vector not in VECTORS:
             known = ", ".join(map(str, VECTORS))
             raise ShapeError("DataType", operands, "unknown vector size", f"one of {known}")
-        if type(self.transpose) is not bool:
-            raise ShapeError("DataType", operands, "transpose must be a bool", "use True or False")
         if self.mask is not None:
             self._check_mask(operands)
 
