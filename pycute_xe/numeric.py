@@ -62,7 +62,7 @@ class Numeric:
         'bf'
         """
         columns = ("dtype", "host", "cpp", "visa", "code", "mlir")
-        if name not in columns:
+        if not isinstance(name, str) or name not in columns:  # pyright: ignore[reportUnnecessaryIsInstance]
             fix = f"ask for one of {', '.join(columns)}"
             raise DTypeError("column", {"type": self}, f"{quoted(name)} is not a column", fix)
         entry = getattr(self.row, name)

@@ -65,7 +65,7 @@ NAMES: dict[str, Any] = {
 ALGEBRA = [
     ("L((4, 8), (1,))", "Layout(; nest differently; one stride for each leaf", "L((4, 8), (1, 4))"),
     ("L((4, '8'))", "'8' is a str, not an integer; write 8", "L((4, 8))"),
-    ("L('(4,8):(1,4)')", 'use Layout.from_str("(4,8):(1,4)")', 'L.from_str("(4,8):(1,4)")'),
+    ("L('(4,8):(1,4)')", "use Layout.from_str('(4,8):(1,4)')", 'L.from_str("(4,8):(1,4)")'),
     ("L((np.int64(4), 8))", "is an int64, not an integer; write 4", "L((4, 8))"),
     ("L(4.0)", "4.0 is a float, not an integer; write 4", "L(4)"),
     ("cx.composition((6, 2), (4, 3))", "Layout((6, 2))", "cx.composition(L((6, 2)), (3, 2))"),
@@ -86,7 +86,7 @@ ALGEBRA = [
         "a str is not a plain layout; Layout((4, 8))",
         "cx.coalesce(L((4,8)))",
     ),
-    ("cx.table('(4,8):(1,4)')", 'Layout.from_str("(4,8):(1,4)")', 'L.from_str("(4,8):(1,4)")'),
+    ("cx.table('(4,8):(1,4)')", "Layout.from_str('(4,8):(1,4)')", 'L.from_str("(4,8):(1,4)")'),
     ("cx.size([4, 8])", "size(; value is a list; write (4, 8)", "cx.size((4, 8))"),
     ("cx.rank([4, 8])", "rank(; value is a list; write (4, 8)", "cx.rank((4, 8))"),
     ("cx.product((4, '8'))", "value is a str; write 8", "cx.product((4, 8))"),

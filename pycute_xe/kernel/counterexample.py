@@ -203,7 +203,7 @@ def _wrong(place: Counterexample) -> str:
     m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
     wrong = _uncounted(place)
     if not wrong and gemm and not (place.index[0] < m and place.index[1] < n):
-        return f"D is {m} x {n} and does not have element {place.index}"
+        return f"D is {m} x {n} and does not have element {quoted(place.index)}"
     return wrong
 
 

@@ -111,7 +111,7 @@ def check_shape(part: Shape, whole: Shape) -> None:
 
 def _read_text(text: str) -> str:
     """Return the call that reads what CuTe prints, for a text given in the place of a layout."""
-    return f'use Layout.from_str("{text[:60]}") to read text'
+    return f"use Layout.from_str({quoted(text)}) to read text"
 
 
 def _is_extent(leaf: Symbolic, whole: Shape) -> bool:
