@@ -319,7 +319,7 @@ READERS = [
     ("cx.draw('A', kernel)", "what is a Kernel", "cx.draw(kernel, 'A')"),
     (
         "cx.draw('(4,8):(1,4)')",
-        'Layout.from_str("(4,8):(1,4)")',
+        "Layout.from_str('(4,8):(1,4)')",
         'cx.draw(L.from_str("(4,8):(1,4)"))',
     ),
     ("cx.draw(L((4, 8)), colour='red')", "colour as a function", "cx.draw(L((4, 8)), colour=abs)"),
@@ -390,7 +390,7 @@ COMMANDS = [
         "an array of NumPy, not a document",
         "run g.json A=A.npy B=B.npy --dtype bf16",
     ),
-    ("draw (4,8):(1,4)", 'pycute-xe layout "(4,8):(1,4)"', "layout (4,8):(1,4)"),
+    ("draw (4,8):(1,4)", "pycute-xe layout '(4,8):(1,4)'", "layout (4,8):(1,4)"),
     ("layout (4,8);(1,4)", "column 6", "layout (4,8):(1,4)"),
     ("layout compose(4:1,2:1)", "did you mean composition?", "layout composition(4:1,2:1)"),
     (

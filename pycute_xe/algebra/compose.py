@@ -10,6 +10,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, meant
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
+from pycute_xe.layout.core import call_that_reads
 from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import (
     IntTuple,
@@ -233,7 +234,7 @@ def as_tiler(value: Any) -> Layout:
     wrong = "a tiler must be a layout, an integer, None or a tuple of those"
     fix = f"write {meant(value)}" if meant(value) else "use Layout(shape, stride)"
     if isinstance(value, str) and not meant(value):
-        fix = f'use Layout.from_str("{value[:60]}") to read text'
+        fix = call_that_reads(value)
     raise ShapeError("tiler", {"value": repr(value)}, wrong, fix)
 
 

@@ -197,7 +197,7 @@ def _misnamed(name: str) -> CuteError:
         )
     if re.match(r"[\s(]*_?\d", name) and ":" in name:
         wrong = "the text is a layout, and not the name of an atom"
-        fix = f'write Layout.from_str("{name[:60]}"), in a shell: pycute-xe layout "{name[:60]}"'
+        fix = f"write Layout.from_str({quoted(name)}), in a shell: pycute-xe layout {quoted(name)}"
         return CuteError("get_atom", {"name": name}, wrong, fix)
     near = nearest_spelling(name, catalogue())
     forms = "XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8,f32,bf16>"

@@ -35,7 +35,15 @@ from pycute_xe.typing import (
     shown,
 )
 
-__all__ = ["Layout", "as_layout", "completed", "slice_", "sliced", "unchecked"]
+__all__ = [
+    "Layout",
+    "as_layout",
+    "call_that_reads",
+    "completed",
+    "slice_",
+    "sliced",
+    "unchecked",
+]
 
 # ------------------------------------------------------------ validity
 # What makes a shape and strides a layout, and how their lack is reported.
@@ -105,11 +113,11 @@ def check_shape(part: Shape, whole: Shape) -> None:
         wrong = f"{quoted(part)} is {with_article(type(part).__name__)}, not an integer"
         fix = f"write {meant(part)}"
     elif isinstance(part, str):
-        fix = _read_text(part)
+        fix = call_that_reads(part)
     raise ShapeError("Layout", {"shape": whole}, wrong, fix)
 
 
-def _read_text(text: str) -> str:
+def call_that_reads(text: str) -> str:
     """Return the call that reads what CuTe prints, for a text given in the place of a layout."""
     return f"use Layout.from_str({quoted(text)}) to read text"
 
@@ -359,7 +367,7 @@ Layout((4, 8)) or make_layout(…)
     kind = type(value).__name__
     way_out = f"Layout({meant(value) or quoted(value)}) or make_layout(…)"
     if isinstance(value, str) and not meant(value):
-        way_out = _read_text(value)
+        way_out = call_that_reads(value)
     elif hasattr(value, "layout"):
         way_out = "use its .layout, which is beneath the swizzle"
     elif hasattr(value, "shape"):
