@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 # Worker processes of the test run: `make test WORKERS=1` runs in one process.
 WORKERS ?= auto
 
-# Of the kernels that `make compiled` compiles by what `make compilers` unpacked, one in so many.
+# Of what `make compiled` judges, and compiles by what `make compilers` unpacked, one in so many.
 NEWEST  ?= 1
 
 # Seed of the examples that `make fuzz` generates.
@@ -88,14 +88,15 @@ compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one 
 	@$(PY) benchmarks/compiled_kernels.py
 	@$(PY) benchmarks/every_kind.py
 	@$(PY) benchmarks/reorder_moves.py
+	@$(PY) benchmarks/judged_kernels.py --every $(NEWEST)
 	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
 	@$(PY) benchmarks/every_kind.py --newest --every $(NEWEST)
 
-emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)
+emit-cpu: $(VENV)/.dev-stamp ## run emitted programs on Intel's CPU device (277 MB to fetch, 900 MB on disk)
 	@test -x $(CPU)/bin/python || $(PYTHON) -m venv $(CPU)
 	@$(CPU)/bin/python -m pip --disable-pip-version-check --quiet install \
-		intel-opencl-rt intel-cmplr-lib-rt pyopencl pytest --editable .
-	@$(CPU)/bin/python benchmarks/cpu_device.py
+		intel-opencl-rt intel-cmplr-lib-rt pyopencl numpy ml_dtypes
+	@$(PY) benchmarks/cpu_device.py $(CPU)/bin/python
 
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py

@@ -1,18 +1,20 @@
 """Run programs of `emit(kernel, "program")` on Intel's CPU device: all kinds, each equal.
 
-Needs the packages intel-opencl-rt, intel-cmplr-lib-rt and pyopencl (277 MB to fetch, 900 MB on
-disk); `make emit-cpu` installs them into an environment of their own. Each kernel is one file,
-written to a folder and run as it stands; names choose kernels:
-    python benchmarks/cpu_device.py "parts of K" "e4m3"
+Each kernel is one file, written to a folder and run as it stands by another interpreter, which has
+numpy, ml_dtypes, pyopencl and Intel's driver of a CPU, and nothing of this project: `make emit-cpu`
+makes its environment (277 MB to fetch, 900 MB on disk). Names choose kernels:
+    python benchmarks/cpu_device.py .venv-cpu/bin/python "parts of K" "e4m3"
 """
 
 from __future__ import annotations
 
+import os
 import runpy
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +79,8 @@ def _filled(kernel: Kernel) -> Given:
     return kernel, inputs(kernel, SIZES)
 
 
-def ran(kernel: Kernel, given: dict[str, Any], folder: Path) -> tuple[int, Any]:
-    """Write a program, run it on arrays, and return its status and its report."""
+def ran(python: Path, kernel: Kernel, given: dict[str, Any], folder: Path) -> Any:
+    """Write a program, run it with an interpreter on arrays, and return its report, if any."""
     file, data, report = (folder / name for name in ("program.py", "data.npz", "report.json"))
     file.write_text(cx.emit(kernel, "program"), encoding="utf-8")
     report.unlink(missing_ok=True)
@@ -87,17 +89,45 @@ def ran(kernel: Kernel, given: dict[str, Any], folder: Path) -> tuple[int, Any]:
         extents = np.shape(given[operand.name]) if operand.name in given else ()
         asked |= dict(zip(map(str, operand.modes), extents, strict=False))
     sizes = ",".join(f"{name}={size}" for name, size in asked.items() if name in kernel.sizes)
-    program = runpy.run_path(str(file))
-    indices = [tensor.name for tensor in program["KERNEL"].tensors if not tensor.numbers]
+    tensors = runpy.run_path(str(file))["KERNEL"].tensors
+    indices = [tensor.name for tensor in tensors if not tensor.numbers]
     np.savez(data, **{name: given[name] for name in indices if name in given})
-    options = ["--device", "cpu", "--repeat", "1", "--save", str(report), "--size", sizes]
-    status = program["main"](program["KERNEL"], [*options, "--data", str(data)])
-    return status, cx.read_report(report) if report.exists() else None
+    options = ["--device", "cpu", "--repeat", "1", "--save", report, "--size", sizes]
+    ruff = [sys.executable, "-m", "ruff", "check", "--quiet", "--isolated", file]
+    subprocess.run(ruff, check=True)
+    # Isolated: no path, no variable and no package but what that interpreter has.
+    command = [python, "-I", file, *options, "--data", data]
+    status = subprocess.run(command, cwd=folder, check=False).returncode
+    return cx.read_report(report) if status == 0 and report.exists() else None
+
+
+BEFORE: dict[str, tuple[list[str], dict[str, str]]] = {
+    "a wrong pitch": (["--size", "K=100", "--pitch", "A=204"], {}),
+    "no GPU": (["--device", "gpu"], {}),
+    "no driver": ([], {"OCL_ICD_VENDORS": "/nowhere"}),
+    "too little memory": (["--size", "M=4000000,N=4000000"], {}),
+}
+"""What stands in the way of a program: options and variables of the environment."""
+
+
+def refused(python: Path, folder: Path) -> Iterator[str]:
+    """Yield what a program does not refuse with status 2, in one line that begins with its name."""
+    file = folder / "program.py"
+    file.write_text(cx.emit(gemm(), "program"), encoding="utf-8")
+    for what, (options, variables) in BEFORE.items():
+        command = [python, file, *options]
+        found = subprocess.run(
+            command, env=os.environ | variables, capture_output=True, text=True, check=False
+        )
+        print(found.stderr, flush=True)
+        line = found.stderr.startswith("gemm: ") and found.stderr.count("\n") == 1
+        if found.returncode != 2 or not line:
+            yield what
 
 
 def main() -> None:
     """Run the kernels; say what came of each."""
-    chosen = sys.argv[1:]
+    python, chosen = Path(sys.argv[1]).absolute(), sys.argv[2:]
     wrong: list[str] = []
     count = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -106,13 +136,14 @@ def main() -> None:
                 continue
             count, start = count + 1, time.perf_counter()
             kernel, given = make()
-            status, report = ran(kernel, given, Path(folder))
-            right = status == 0 and report.equal and report.measures(kernel)
+            report = ran(python, kernel, given, Path(folder))
+            right = report is not None and report.equal and report.measures(kernel)
             wrong += [] if right else [name]
             took = time.perf_counter() - start
             print(f"{'equal' if right else 'WRONG'}  {name} ({took:.1f} s)\n", flush=True)
+        wrong += refused(python, Path(folder))
     if wrong:
-        raise SystemExit(f"{len(wrong)} of {count} programs differ: {'; '.join(wrong)}")
+        raise SystemExit(f"{len(wrong)} of {count} programs are wrong: {'; '.join(wrong)}")
     print(f"{count} programs: equal to NumPy on this CPU")
 
 

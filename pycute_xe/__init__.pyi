@@ -120,6 +120,9 @@ from pycute_xe.comparing import (
 from pycute_xe.composed import (
     ComposedLayout as ComposedLayout,
 )
+from pycute_xe.costing import (
+    cost as cost,
+)
 from pycute_xe.cutlass import (
     from_cute as from_cute,
     get_atom as get_atom,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pycute_xe.algebra.compose import flat_modes, merged
+from pycute_xe.algebra import coalesce
+from pycute_xe.algebra.compose import flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CoordError, DTypeError, ShapeError
@@ -25,6 +26,7 @@ __all__ = [
     "END",
     "AnyLayout",
     "along",
+    "layout_of",
     "columns_of",
     "narrowed",
     "offsets",
@@ -289,6 +291,7 @@ def _no_coords(layout: AnyLayout, condition: str) -> CoordError:
 _MOST = END // 8
 
 
+@typed
 def table(layout: AnyLayout) -> NDArray[np.int64]:
     """Return ``layout(i)`` for ``i`` in ``0 … size-1``, first mode fastest, as int64.
 
@@ -384,3 +387,34 @@ def numpy_dtype(value: Numeric | str) -> np.dtype[Any]:
         way_out = f"use {numeric.row.host.replace('float', 'f') or 'another type'}"
         raise DTypeError("numpy_dtype", {"type": numeric}, f"NumPy has no {numeric}", way_out)
     return np.dtype(getattr(ml_dtypes, numeric.row.dtype, numeric.row.dtype))
+
+
+def layout_of(offsets: Sequence[int]) -> Layout | None:
+    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` if no layout does.
+
+    Law: ``table(layout_of(v)) == v``. Strides are positive or zero.
+
+    >>> print(layout_of((0, 2, 1, 3)), layout_of((0, 1, 3)))
+    (2,2):(2,1) None
+    """
+    left = list(offsets)
+    modes: list[tuple[int, int]] = []
+    while len(left) > 1:
+        extent = _first_extent(left)
+        if extent == 1:
+            return None
+        modes.append((extent, left[1]))
+        left = left[::extent]
+    return coalesce(from_modes(modes)) if left == [0] else None
+
+
+def _first_extent(values: list[int]) -> int:
+    """The longest first mode of equal steps with which the rest repeats."""
+    step, count = values[1] - values[0], len(values)
+    most = next((i for i in range(count) if values[i] != values[0] + i * step), count)
+    for extent in range(most, 1, -1):
+        if count % extent == 0 and all(
+            values[i] - values[i - i % extent] == i % extent * step for i in range(count)
+        ):
+            return extent
+    return 1

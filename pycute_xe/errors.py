@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 __all__ = [
+    "MOST_QUOTED",
     "CongruenceError",
     "CoordError",
     "CuteError",
@@ -53,6 +54,9 @@ class CuteError(ValueError):
     logical_divide(A=10:1): 4 does not divide 10. Way out: pad A to 12
     """
 
+    refused: tuple[object, ...] = ()
+    """The value of which the error speaks, where its caller has a better name for it."""
+
     def __init__(
         self, operation: str, operands: Mapping[str, object], condition: str, fix: str = ""
     ) -> None:
@@ -65,6 +69,14 @@ class CuteError(ValueError):
         self.fix = fix
         super().__init__(operation, self.operands, condition, fix)
 
+    def renamed(self, operation: str, arguments: Mapping[str, object]) -> None:
+        """Name the call, and that of its arguments of which the error speaks, where it is one."""
+        for name, value in arguments.items():
+            if value is self.refused[0]:
+                self.operation, self.operands = operation, {name: quoted(value)}
+                self.args = (operation, self.operands, self.condition, self.fix)
+                return
+
     def __str__(self) -> str:
         """One line: ``operation(operands): condition. Way out: fix``."""
         given = ", ".join(
@@ -72,7 +84,8 @@ class CuteError(ValueError):
             for name, value in self.operands.items()
         )
         way_out = f". Way out: {self.fix}" if self.fix else ""
-        return f"{self.operation}({given}): {self.condition}{way_out}"
+        called = _cut(self.operation, str, MOST_QUOTED)
+        return f"{called}({given}): {self.condition}{way_out}"
 
 
 def quoted(value: object) -> str:

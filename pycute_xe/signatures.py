@@ -315,12 +315,16 @@ def blame(
     """Raise the `InputError` that explains an error by an argument of a wrong type, if one does.
 
     What `typed` does, for a function too quick to be wrapped: it catches `STUMBLES` itself. What a
-    function among the arguments raises is its caller's, and passes.
-
+    function among the arguments raises is its caller's, and passes. A `CuteError` passes, too;
+    one that speaks of an argument (``refused``) names it and the function from now on.
     >>> blame(abs, (3,), CuteError("abs", {}, "refused"))
     """
     given = kwargs or {}
-    if not isinstance(error, CuteError) and not _is_of(error, (*args, *given.values())):
+    if isinstance(error, CuteError):
+        if error.refused:
+            named = inspect.signature(function).bind(*args, **given).arguments
+            error.renamed(_called(function), named)
+    elif not _is_of(error, (*args, *given.values())):
         slip = _slip(function, args, given, error)
         if slip is not None:
             raise slip from error

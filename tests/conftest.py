@@ -19,7 +19,7 @@ settings.register_profile(
     "project", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=not WHOLE
 )
 settings.load_profile("project")
-MOST_CASES = 10
+MOST_CASES = 5
 # What is imported and collected stays: looking for garbage in it takes time and finds none.
 gc.disable()
 

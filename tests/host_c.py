@@ -19,7 +19,19 @@ from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.machine.memory import packed
 
 CC = shutil.which("cc")
-CLANG = shutil.which("clang-22")
+
+
+def sanitizing() -> str | None:
+    """Return clang-22 where the runtime of its sanitizers is installed too."""
+    clang = shutil.which("clang-22")
+    if clang is None:
+        return None
+    asked = [clang, "-print-resource-dir"]
+    folder = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return clang if any(Path(folder).rglob("libclang_rt.tysan*")) else None
+
+
+CLANG = sanitizing()
 needs_cc = pytest.mark.skipif(CC is None, reason="install a C compiler: Debian gcc")
 needs_clang = pytest.mark.skipif(
     CLANG is None, reason="install clang-22 and libclang-rt-22-dev: Debian"

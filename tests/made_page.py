@@ -13,34 +13,32 @@ from functools import cache
 from pathlib import Path
 
 import pycute_xe as cx
-from pycute_xe.kernel import Kernel, Loop, walk
-from pycute_xe.kernel.ir.listing import line
-from pycute_xe.native import Binary, compile_text
+from pycute_xe.kernel import Kernel
+from pycute_xe.native import Binary, Explained, compile_text
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = (DOCS / "made.md", DOCS / "binary.md")
 MADE = re.compile(r"(<!-- made: made_page (\w+) -->\n).*?(<!-- end of made -->\n)", re.DOTALL)
 _CODE = re.compile(r"(\(.*?\))?\s*([a-z]\w*)(\.\S+)?(?: +\((\d+)\|M0\))?(.*)")
 _LOADED = {"d32t": "tArA", "d16v": "tBrB", "d32": "tErbias"}
+PICTURE = DOCS / "assets" / "made_code.svg"
+MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
 LETTERS = {"tCrC": "C", "tArA": "a", "tCrA": "A", "tBrB": "B", "tErbias": "b", "tErD": "D"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """An instruction as the disassembler prints it: operation, registers by number, all of it."""
+    """An instruction as the disassembler prints it: operation, registers by number, comment."""
 
     op: str
-    unit: str
     registers: tuple[int, ...]
     into: int | None
-    text: str
     comment: str
 
 
 def kernel() -> Kernel:
     """The kernel of both pages."""
-    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
-    return cx.kernel.gemm(mma, a="col", epilogue="relu(acc + bias[n])", d_type="bf16")
+    return cx.kernel.gemm(MMA, a="col", epilogue="relu(acc + bias[n])", d_type="bf16")
 
 
 @cache
@@ -56,11 +54,10 @@ def lines() -> Iterator[Line]:
         found = _CODE.fullmatch(code.strip())
         if found is None or text.startswith("L"):
             continue
-        operands = re.sub(r"\{.*", "", found[5]).split()
+        operands = found[5].split()
         numbers = tuple(int(n) for n in re.findall(r"\br(\d+)", found[5]))
         into = numbers[0] if operands and operands[0].startswith("r") else None
-        shown = " ".join([*filter(None, (found[2] + (found[3] or ""),)), *operands])
-        yield Line(found[2], found[3] or "", numbers, into, shown, comment.strip())
+        yield Line(found[2], numbers, into, comment.strip())
 
 
 def held() -> dict[str, tuple[int, int]]:
@@ -108,150 +105,71 @@ def registers() -> str:
     return "\n".join(out) + "\n"
 
 
-def loop() -> tuple[Loop, list[Line]]:
-    """The main loop as a statement, and its instructions from arrival to the jump back."""
-    every = list(lines())
-    start = next(i for i, one in enumerate(every) if "signal barrier" in one.comment)
-    waits = next(i for i in range(start, len(every)) if every[i].unit == ".bar")
-    stop = next(i for i in range(waits, len(every)) if every[i].op == "jmpi")
-    while every[start - 1].op == "mov" and every[start - 1].into == every[start].registers[0]:
-        start -= 1
-    statement = next(s for s in kernel().statements() if isinstance(s, Loop) and s.var == "k")
-    return statement, every[start : stop + 1]
+@cache
+def explained() -> Explained:
+    """Which statement each instruction belongs to."""
+    return cx.native.explain(kernel())
 
 
-def parts() -> dict[str, list[Line]]:
-    """The instructions of the main loop by what they serve."""
-    _, code = loop()
-    where = {r: name for name, (first, n) in held().items() for r in range(first, first + n)}
-    sends = [one for one in code if one.op == "send"]
-    payloads = {_payload(one): _served(one) for one in sends}
-    out: dict[str, list[Line]] = {}
-    for one in code:
-        if one.op == "send":
-            name = _served(one)
-        elif one.op == "dpas":
-            name = "mma"
-        elif one.op == "sync":
-            name = "barrier wait" if one.unit == ".bar" else "order"
-        elif one.into is not None and where.get(one.into) == "tCrA":
-            name = "reorder tArA"
-        elif one.into is not None and one.into in payloads:
-            name = payloads[one.into]
-        else:
-            name = "index"
-        out.setdefault(name, []).append(one)
-    return out
-
-
-def _payload(send: Line) -> int:
-    return send.registers[1] if send.into is not None else send.registers[0]
-
-
-def _served(send: Line) -> str:
-    if "barrier" in send.comment:
-        return "barrier arrive"
-    if send.into is None:
-        ahead = [s for s in loop()[1] if s.into is None and "load_block2d" in s.comment]
-        return f"prefetch {'AB'[ahead.index(send)]}"
-    data = send.comment.split(".")[2]
-    return f"copy {_LOADED[data]}"
-
-
-HEADS = {
-    "barrier arrive": "barrier   arrive",
-    "copy tArA": "copy      A",
-    "copy tBrB": "copy      B",
-    "prefetch A": "prefetch  A",
-    "prefetch B": "prefetch  B",
-    "reorder tArA": "reorder   tArA",
-    "mma": "mma       tCrC",
-    "barrier wait": "barrier   wait",
-}
-
-
-def said() -> dict[str, str]:
-    """The line of the listing of each statement of the main loop."""
-    statement, _ = loop()
-    texts = [line(one) for one in walk(statement.body)]
-    return {name: next(t for t in texts if t.startswith(head)) for name, head in HEADS.items()}
+def counts() -> str:
+    """The statements and how many instructions each has."""
+    return f"```text\n{explained()}\n```\n"
 
 
 def annotated() -> str:
     """The main loop: each statement of the listing, and the instructions that serve it."""
-    found, texts = parts(), said()
-    out = ["```text"]
-    for name in (*HEADS, "index", "order"):
-        code = found.get(name, [])
-        title = (
-            texts.get(name)
-            or {
-                "index": "the loop: its variable, where tiles start, how far it goes",
-                "order": "waits for registers, which the interpreter does not need",
-            }[name]
-        )
-        out += [f"{title}", *(f"    {text}" for text in _shortened(code)), ""]
-    out[-1] = "```"
-    return "\n".join(out) + "\n"
+    return f"```text\n{explained().code('for 0 <= k')}\n```\n"
 
 
-def _shortened(code: list[Line]) -> list[str]:
-    """The instructions; of many alike, the first ones and how many follow."""
-    out: list[str] = []
-    at = 0
-    while at < len(code):
-        same = at
-        while same < len(code) and code[same].op == code[at].op and code[at].op != "send":
-            same += 1
-        same = max(same, at + 1)
-        shown = code[at:same] if same - at <= 3 else code[at : at + 2]
-        out += [_text(one) for one in shown]
-        if same - at > len(shown):
-            out.append(f"… and {same - at - len(shown)} more {code[at].op}")
-        at = same
-    return out
+def refilled() -> str:
+    """What is said of payloads that each trip fills anew."""
+    notes = cx.native.explain(cx.kernel.slm_gemm(MMA)).notes
+    return "\n".join(["```text", *(f"note: {words}" for words in notes), "```", ""])
 
 
-def _text(one: Line) -> str:
-    message = one.comment.rpartition("; ")[2]
-    text = re.sub(r" null:0 \S+ \S+", "", one.text)
-    return f"{text}  {message}" if message else text
+def picture() -> str:
+    """The code, drawn."""
+    return cx.draw(explained()).svg + "\n"
 
 
 USES = {
-    "copy tArA": "→ {tArA}",
-    "copy tBrB": "→ {tBrB}",
+    "barrier arrive": "–",
+    "copy A": "→ {tArA}",
+    "copy B": "→ {tBrB}",
+    "prefetch A[32*m, 32*k": "–",
+    "prefetch B[32*k": "–",
     "reorder tArA": "{tArA} → {tCrA}",
     "mma": "{tCrA} · {tBrB} → {tCrC}",
+    "barrier wait": "–",
 }
 
 
 def beside() -> str:
     """A line for each statement of the main loop: listing, OpenCL C, machine code, registers."""
-    found, texts, text = parts(), said(), cx.emit(kernel())
+    text = cx.emit(kernel())
     spans = {name: f"r{first}–r{first + n - 1}" for name, (first, n) in held().items()}
     out = ["| listing | OpenCL C | machine code | registers |", "| --- | --- | --- | --- |"]
-    for name in HEADS:
+    for head, uses in USES.items():
+        part = next(p for p in explained().parts if " ".join(p.title.split()).startswith(head))
         after = text[text.index("for 0 <= k") :]
-        call = after[after.index(f"// {texts[name]}") :].splitlines()[1].strip(" ;")
-        listed = " ".join(re.sub(r"\[.*?\]| +by .*", "", texts[name]).split())
-        acts = ("mov",) if name == "reorder tArA" else ("send", "dpas", "sync")
-        code = next(one for one in found[name] if one.op in acts)
-        cells = [f"`{cell}`" for cell in (listed, _short(call), _text(code))]
-        out.append(f"| {' | '.join(cells)} | {USES.get(name, '–').format(**spans)} |")
+        call = after[after.index(f"// {part.title}") :].splitlines()[1].strip(" ;")
+        listed = " ".join(re.sub(r"\[.*?\]| +by .*", "", part.title).split())
+        acts = ("wait",) if head == "barrier wait" else ("send", "dpas", "move")
+        code = next(each.text for each in explained().of(part) if each.kind in acts)
+        cells = [f"`{cell}`" for cell in (listed, _short(call), code.removeprefix("(W) "))]
+        out.append(f"| {' | '.join(cells)} | {uses.format(**spans)} |")
     return "\n".join(out) + "\n"
 
 
 def _short(call: str) -> str:
-    """A message's call without its surface and place; of other calls, what the macro is given."""
-    call = re.sub(r", s[A-Z], .*", ", …)", call)
+    """A call without its block; of instructions, what the macro is given."""
+    call = call.partition(";  //")[0]
     return re.sub(r"XE_ALU\((.*)\)", r"\1", call).replace(" (M1_NM, 16)", "")
 
 
 def fits(extra: int, mode: int) -> bool:
     """Whether a kernel of 80 registers and so many more, all live at once, leaves no scratch."""
-    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
-    text = cx.emit(cx.kernel.gemm(mma, stages=0))
+    text = cx.emit(cx.kernel.gemm(MMA, stages=0))
     first = f"  XE_DECLARE(more, {16 * extra});\n  XE_VIEW(more_f, f, {16 * extra}, more, 0);\n"
     into, back = "", ""
     for i in range(extra):
@@ -265,10 +183,17 @@ def fits(extra: int, mode: int) -> bool:
 
 def page(text: str) -> str:
     """A page with its records as the compiler makes them now."""
-    made = {"registers": registers, "loop": annotated, "beside": beside}
+    made = {
+        "registers": registers,
+        "counts": counts,
+        "loop": annotated,
+        "refilled": refilled,
+        "beside": beside,
+    }
     return MADE.sub(lambda m: f"{m[1]}{made[m[2]]()}{m[3]}", text)
 
 
 if __name__ == "__main__":
+    PICTURE.write_text(picture(), encoding="utf-8")
     for path in PAGES:
         path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")

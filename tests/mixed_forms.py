@@ -69,7 +69,7 @@ FORMS: tuple[Form, ...] = (
 def made(form: Form, tile: tuple[int, int, int] = (32, 64, 32)) -> Kernel:
     """The kernel of a form."""
     mma, types, orders, transforms = form
-    given = {"sa": "col"} if "transform_a" in transforms else {}
+    given = {"sa": "col"} if "sa[" in transforms.get("transform_a", "") else {}
     tiled = cx.workgroup_mma(cx.XE_DPAS_TT(8, *mma), tile, GRID)
     a, b = orders
     return cx.kernel.gemm(tiled, a, b, types=types, orders=given, **transforms)

@@ -1,6 +1,6 @@
 """Whole or a sample: what a test of many cases looks at in `make test` and in `make fuzz`.
 
-`EXAMPLES` counts the generated examples of a test: 15 unless told. Up to 100 a test of many cases
+`EXAMPLES` counts the generated examples of a test: 10 unless told. Up to 100 a test of many cases
 takes its sample; above that, as in `make fuzz`, it takes them all.
 """
 
@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar
 
 T = TypeVar("T")
-USUAL = 15
+USUAL = 10
 EXAMPLES = int(os.environ.get("EXAMPLES", str(USUAL)))
 WHOLE = EXAMPLES > 100
 

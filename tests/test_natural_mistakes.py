@@ -104,6 +104,44 @@ ALGEBRA = [
         "an int is not a plain; Layout(3)",
         "cx.append(L((4, 8)), L(3), 2)",
     ),
+    ("cx.coalesce((4, 8))", "coalesce(layout=(4, 8)); Layout((4, 8))", "cx.coalesce(L((4, 8)))"),
+    (
+        "cx.blocked_product(L(4), (4, 8))",
+        "blocked_product(tiler=(4, 8)); Layout((4, 8))",
+        "cx.blocked_product(L(4), L((4, 8)))",
+    ),
+    ("cx.composition(L(4), '4')", "composition(b='4'); write 4", "cx.composition(L(4), 4)"),
+    ("cx.recast_layout(L(8), 'bf16', 'u8')", "(layout, 16, 8)", "cx.recast_layout(L(8), 16, 8)"),
+    (
+        "cx.make_tensor(L((4, 8)), np.arange(32))",
+        "data is a layout, which is given second; make_tensor(data, layout)",
+        "cx.make_tensor(np.arange(32), L((4, 8)))",
+    ),
+    (
+        "cx.make_tensor(np.arange(32), L((4, 8)))[1, 2]",
+        "not indexed with brackets; write tensor(1, 2)",
+        "cx.make_tensor(np.arange(32), L((4, 8)))(1, 2)",
+    ),
+    (
+        "cx.local_tile(cx.make_identity_tensor((8, 16)), (4, 8), (0, 2))",
+        "coord=(0, 2); tile 2 is outside a mode of 2 tiles; use 0 to 1",
+        "cx.local_tile(cx.make_identity_tensor((8, 16)), (4, 8), (0, 1))",
+    ),
+    (
+        "cx.local_tile(cx.make_identity_tensor((100, 100)), (32, 32), (4, None))",
+        "tile 4 is outside a mode of 4 tiles; use 0 to 3",  # the last one reaches over the edge
+        "cx.local_tile(cx.make_identity_tensor((100, 100)), (32, 32), (3, None))",
+    ),
+    (
+        "cx.local_tile(cx.make_identity_tensor((8, 16)), (4, 8), -1)",
+        "tile -1 is outside a mode of 4 tiles; use 0 to 3",
+        "cx.local_tile(cx.make_identity_tensor((8, 16)), (4, 8), 3)",
+    ),
+    (
+        "cx.local_tile(L((8, 16)), (4, 8), (1, 0))",
+        "tensor is a Layout; make_tensor(None, layout)",
+        "cx.local_tile(cx.make_tensor(None, L((8, 16))), (4, 8), (1, 0))",
+    ),
     ("cx.Swizzle(3, 3, 2)", "use a shift of at least 3", "cx.Swizzle(3, 3, 3)"),
 ]
 
@@ -129,6 +167,30 @@ ATOMS = [
     ("cx.XE_DPAS_TT(16, 'f32', 'bf16')", "M must be 1 to 8", "cx.XE_DPAS_TT(8, 'f32', 'bf16')"),
     ("cx.XE_DPAS_TT(8, 'f32', 's8')", "(s32, s8, s8, s32)", "cx.XE_DPAS_TT(8, 's32', 's8')"),
     ("cx.feeds(MMA, LD, 'A')", "give the copy first, then the MMA", "cx.feeds(LD, MMA, 'A')"),
+    ("cx.make_copy_atom(cx.XE_LOAD_2D)", "is a function; (XE_LOAD_2D(16, 8, 16), 'bf16')", "LD"),
+    ("cx.XE_LOAD_2D(16, '8', 16)", "height is a str; write height=8", "cx.XE_LOAD_2D(16, 8, 16)"),
+    (
+        "cx.XE_LOAD_2D(np.int64(16), 8, 16)",
+        "bits is an int64; write bits=16",
+        "cx.XE_LOAD_2D(16, 8, 16)",
+    ),
+    ("cx.XE_DPAS_TT(8.0, 'f32', 'bf16')", "not an integer; write 8", "op"),
+    ("cx.XE_DPAS_TT('f32', 'bf16', 8)", "'f32' is not; give M, 1 to 8, before the types", "op"),
+    ("cx.XE_DPAS_TT(8, 'f32', 'f32')", "multiplies no f32; (f32, tf32, tf32, f32)", "op"),
+    ("cx.get_atom('XE_DPAS_TT(8,f32,bf16)')", "XE_DPAS_TT<8,f32,bf16>", "cx.get_atom(MMA)"),
+    (
+        "cx.get_atom('XE_8x16x32_F32BF16BF16F32_TT')",
+        "is (8, 16, 16), not (8, 16, 32); XE_8x16x16_F32BF16BF16F32_TT",
+        "cx.get_atom('XE_8x16x16_F32BF16BF16F32_TT')",
+    ),
+    ("cx.search_atoms(bits=17)", "cannot be 17; use 2, 4, 8, 16, 32", "cx.search_atoms(bits=16)"),
+    (
+        "cx.search_atoms(bits='16')",
+        "bits cannot be '16'; a positive integer",
+        "cx.search_atoms(bits=16)",
+    ),
+    ("cx.search_atoms(cols=(20, 30))", "1, 2, 4, 8, 16, 32, 64", "cx.search_atoms(cols=(16, 32))"),
+    ("cx.search_atoms(rows=999, feeds=MMA)", "32 or 64", "cx.search_atoms(rows=32, feeds=MMA)"),
     ("cx.search_atoms(mode='v')", "use N, T or V", "cx.search_atoms(mode='V')"),
     ("cx.search_atoms(rows=(32, 16))", "write (16, 32)", "cx.search_atoms(rows=(16, 32))"),
     ("cx.make_tiled_mma(op, (8, 4))", "must have the three modes M, N, K", "cx.make_tiled_mma(op)"),
@@ -139,6 +201,32 @@ ATOMS = [
         "cx.workgroup_mma(op, tile=(256, 256, 32))",
     ),
     ("cx.workgroup_mma(op, (256, 256, 32), (8, 4))", "write ((8, 4, 1), (4, 1, 0))", "large"),
+    (
+        "cx.workgroup_mma(op, (256, 256))",
+        "modes M, N, K; write the tile as (256, 256, 32)",
+        "large",
+    ),
+    (
+        "cx.workgroup_mma(op, 256, 256, 32)",
+        "4 arguments; workgroup_mma(op, tile=(256, 256, 32)",
+        "cx.workgroup_mma(op, tile=(256, 256, 32))",
+    ),
+    ("mma.get_slice(32)", "not one of the 32 work-items; use 0 to 31", "mma.get_slice(31)"),
+    (
+        "cx.make_block_2d_copy_A(mma, ('ld', 1), cx.XE_LOAD_2D(16, 8, 16))",
+        "value_type is XE_LOAD_2D<16,8,16>, an operation; write op=XE_LOAD_2D(16, 8, 16)",
+        "cx.make_block_2d_copy_A(mma, ('ld', 1), op=cx.XE_LOAD_2D(16, 8, 16))",
+    ),
+    (
+        "cx.run(LD, np.ones((8, 16), np.uint16), at=0)",
+        "at is 0; write at=(0, 0)",
+        "cx.run(LD, np.ones((8, 16), np.uint16), at=(0, 0))",
+    ),
+    (
+        "cx.verify(LD, row='v')",
+        'give both; row="v", column="t"',
+        'cx.verify(LD, row="v", column="t")',
+    ),
     ("cx.make_block_2d_copy_A(mma, 'row')", '("ld", 1)', 'cx.make_block_2d_copy_A(mma, ("ld",1))'),
 ]
 
@@ -156,6 +244,22 @@ KERNELS = [
         "gemm(mma, epilogue_tile=16)",
         "epilogue_tile as tuple[int, int]",
         "gemm(mma, epilogue_tile=(8,16))",
+    ),
+    ("gemm(mma, orders={'A': 'col'})", "argument of its own; write a='col'", "gemm(mma, a='col')"),
+    (
+        "gemm(mma, types={'D': 'bf16'})",
+        "argument of its own; write d_type='bf16'",
+        "gemm(mma, d_type='bf16')",
+    ),
+    (
+        "gemm(mma, copy_a='XE_PREFETCH_2D<16,8,32>')",
+        "is a prefetch, A needs a load",
+        "gemm(mma, copy_a='XE_2D_U16x8x16_LD_N')",
+    ),
+    (
+        "attention(qk, pv, window=(-1, 0))",
+        "is negative; write window=(128, 0)",
+        "attention(qk, pv, window=(128, 0))",
     ),
     ("gemm(mma, a='Row')", "'Row'; 'row' or 'col'|\"row\" or \"col\"", "gemm(mma, a='row')"),
     ("attention(qk, pv, causal='yes')", "write causal=True", "attention(qk, pv, causal=True)"),
@@ -230,6 +334,14 @@ KERNELS = [
     ),
     ("Index('m') / 2", "divided with //; write // 2", "Index('m') // 2"),
     ("Operand('A', ('M', 'N'), 'f32')", "unknown element type", "Operand('A', 'f32', ('M', 'N'))"),
+    ("Operand('A', 'f32', 'MN')", "write ('M', 'N')", "Operand('A', 'f32', ('M', 'N'))"),
+    ("Operand('A', 'f32', 'M, N')", "write ('M', 'N')", "Operand('A', 'f32', ('M', 'N'))"),
+    ("Operand('A', 'f32', 'rows')", "write ('rows',)", "Operand('A', 'f32', ('rows',))"),
+    (
+        "Operand('A', 'f32', ('M', 'N*2'))",
+        'compute with it: Index("k")*2',
+        "Operand('A', 'f32', ('M', Index('N')*2))",
+    ),
     (
         "cx.kernel.Reduce('min')",
         "source, destination and slots are missing; Reduce(how, source",
@@ -247,6 +359,16 @@ KERNELS = [
         "k.loop('j', 0, 4).__enter__()",
     ),
     ("k.load('x', 'A', (16, 32), at=0)", "at=(0, 0)", "k.load('x', 'A', (16, 32), at=(0, 0))"),
+    (
+        "k.prefetch('A', (80000, 8000), at=(0, 0))",
+        "a tile of 80000 x 8000; (256, 32)",
+        "k.prefetch('A', (256, 32), at=(0, 0))",
+    ),
+    (
+        "k.prefetch('A', cx.make_block_2d_copy_A(mma, ('ld', 1)), at=(0, 0))",
+        "the prefetch moves bf16, A holds f32",
+        "k.prefetch('A', cx.make_block_2d_copy_A(mma, ('ld', 1), 'f32'), at=(0, 0))",
+    ),
     (
         "k.convert('y', 'x', 'bf16')",
         "no fragment x; declare the fragment first",
@@ -358,6 +480,27 @@ def demand_words(message: str, words: str) -> None:
         assert any(one in message for one in phrase.split("|")), message
 
 
+def test_a_prefetch_that_does_not_fit_is_refused_in_a_short_line() -> None:
+    """However long the names and the indices of what it is given are."""
+    far = cx.kernel.Index("M")
+    for i in range(12):
+        far = (far * 3 + i) // 2 + cx.kernel.Index(f"size_number_{i}")
+    ahead = cx.make_block_2d_prefetch(cx.make_block_2d_copy_A(SMALL, ("ld", 1)))
+    for modes, at, along in (
+        ((far, far), (0, 0), (1, 0)),
+        ((far, far), (0, 0), tuple(range(300))),
+        (("M", "K"), (far,), (0, 1)),
+        (("M", "K"), (far, far), (0, 9)),
+    ):
+        k = cx.kernel.KernelBuilder("t" * 300, 2)
+        k.input("A", "bf16", modes)
+        places = tuple(cx.kernel.Index() + i for i in at)
+        with pytest.raises(CuteError) as refused:
+            k.add(cx.kernel.Prefetch(ahead, "A", places, along))
+        assert len(str(refused.value)) <= 500
+        assert "\n" not in str(refused.value)
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(("call", "words", "again"), ALGEBRA + ATOMS + KERNELS + READERS)
 def test_a_mistake_is_named_and_its_way_out_runs(call: str, words: str, again: str) -> None:
@@ -393,6 +536,13 @@ COMMANDS = [
     ("draw (4,8):(1,4)", "pycute-xe layout '(4,8):(1,4)'", "layout (4,8):(1,4)"),
     ("layout (4,8);(1,4)", "column 6", "layout (4,8):(1,4)"),
     ("layout compose(4:1,2:1)", "did you mean composition?", "layout composition(4:1,2:1)"),
+    ("check g.jsn", "g.jsn is the name of a file; FILE.json", "check g.json"),
+    ("atoms --bits 17", "bits cannot be 17; use 2, 4, 8, 16", "atoms --bits 16 --kind store"),
+    (
+        "run g.json A.npy B.npy --dtype bf16",
+        "write A=A.npy",
+        "run g.json A=A.npy B=B.npy --dtype bf16",
+    ),
     (
         "atoms --operand B",
         "--feeds 'XE_DPAS_TT<8,f32,bf16>'",
@@ -400,6 +550,15 @@ COMMANDS = [
     ),
     ("gem A.npy B.npy", "Did you mean 'gemm'?", "gemm A.npy B.npy --dtype bf16 -o C.npy"),
 ]
+
+
+def test_a_tiling_that_subgroups_do_not_share_is_named_by_its_numbers() -> None:
+    nine = cx.workgroup_mma(OP, (24, 48, 32), ((3, 3, 1), (3, 1, 0)))
+    with pytest.raises(CuteError, match="8 blocks of 3 x 32 are not shared evenly by 9 subgroups"):
+        cx.kernel.gemm(nine)
+    assert cx.kernel.gemm(nine, stages=0)
+    with pytest.raises(CuteError, match="use 16 or 32"):
+        cx.TiledMma(SMALL.atom, cx.Layout((2, 4, 1), (4, 1, 0)), (8, 64, 16))
 
 
 @pytest.fixture(scope="module")

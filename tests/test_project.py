@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
@@ -127,6 +129,25 @@ def test_the_floors_are_documented_as_they_are_enforced() -> None:
 def test_a_module_fits_a_few_screens() -> None:
     lines = {f: f.read_text().count("\n") for f in (ROOT / "pycute_xe").rglob("*.py")}
     assert {str(f.name): n for f, n in lines.items() if n > 600} == {}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions and for types alone count too: a circle of those is one idea."""
+    root = Path(pycute_xe.__file__).parent
+    modules = {
+        ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for path in root.rglob("*.py")
+    }
+    imports: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        nodes = (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom))
+        pairs = ((str(node.module), alias.name) for node in nodes for alias in node.names)
+        named = (f"{a}.{b}" if f"{a}.{b}" in modules else a for a, b in pairs)
+        imports[module] = {name for name in named if name in modules} - {module}
+    assert len(imports) > 100
+    TopologicalSorter(imports).prepare()
 
 
 def test_the_paths_that_contributors_read_exist() -> None:

@@ -7,7 +7,14 @@ from math import gcd
 from typing import Any, TypeVar
 
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, meant
+from pycute_xe.errors import (
+    DivisibilityError,
+    RankError,
+    ShapeError,
+    UndecidableError,
+    meant,
+    quoted,
+)
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
 from pycute_xe.layout.core import call_that_reads
@@ -200,16 +207,15 @@ def composition(a: Layout, b: Tiler) -> Layout:
     pycute_xe.errors.DivisibilityError: composition(a=(4,6):(1,100), b=3:3): stride 3 and extent 3 \
 do not step evenly through the mode 4:1. Way out: use extents and strides that divide 4, or pad it
     """
-    if is_tuple(b):
-        try:
-            return _by_mode(as_layout(a), b)
-        except STUMBLES as error:
-            blame(composition, (a, b), error)
-            raise
     if b is None:
         return a
-    tiler = as_tiler(b)
-    lhs = _prepared(flat_modes(a))
+    try:
+        if is_tuple(b):
+            return _by_mode(as_layout(a), b)
+        tiler, lhs = as_tiler(b), _prepared(flat_modes(a))
+    except STUMBLES as error:
+        blame(composition, (a, b), error)
+        raise
     ends: dict[tuple[int, ...], list[Any]] = {}
     try:
         out = unchecked(*_walked(lhs, tiler.shape, tiler.stride, ends, a, tiler))
@@ -235,7 +241,9 @@ def as_tiler(value: Any) -> Layout:
     fix = f"write {meant(value)}" if meant(value) else "use Layout(shape, stride)"
     if isinstance(value, str) and not meant(value):
         fix = call_that_reads(value)
-    raise ShapeError("tiler", {"value": repr(value)}, wrong, fix)
+    error = ShapeError("tiler", {"value": quoted(value)}, wrong, fix)
+    error.refused = (value,)
+    raise error
 
 
 def _by_mode(a: Layout, tiler: tuple[Any, ...]) -> Layout:

@@ -250,6 +250,7 @@ def _counting(layout: Layout, placed: list[tuple[Any, ...]]) -> list[Mode]:
     return out + [(s, at) for _, s, at in placed[-1:]]
 
 
+@typed
 @naming
 def nullspace(layout: Layout) -> Layout:
     """Return a layout of the coordinates that ``layout`` maps to offset 0.

@@ -69,6 +69,7 @@ def zipped_product(block: Layout, tiler: Tiler) -> Layout:
     return make_layout(make_layout(*blocks), make_layout(*copies))
 
 
+@typed
 def tiled_product(block: Layout, tiler: Tiler) -> Layout:
     """As `zipped_product`, with the copies unpacked: ``(block, copies_0, …)``. C++ same name.
 
@@ -79,6 +80,7 @@ def tiled_product(block: Layout, tiler: Tiler) -> Layout:
     return make_layout(first, *unpacked(second))
 
 
+@typed
 def flat_product(block: Layout, tiler: Tiler) -> Layout:
     """As `zipped_product`, with all modes unpacked. C++ same name.
 
@@ -99,6 +101,7 @@ def _ranked_product(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
     return blocks, copies
 
 
+@typed
 def blocked_product(block: Layout, tiler: Layout) -> Layout:
     """Repeat a layout mode by mode, each block in one piece: mode ``i`` is ``(block_i, copies_i)``.
 
@@ -112,6 +115,7 @@ def blocked_product(block: Layout, tiler: Layout) -> Layout:
     return make_layout(*(make_layout(b, c) for b, c in zip(blocks, copies, strict=True)))
 
 
+@typed
 def raked_product(block: Layout, tiler: Layout) -> Layout:
     """Repeat a layout mode by mode, the blocks interleaved: mode ``i`` is ``(copies_i, block_i)``.
 

@@ -166,7 +166,7 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
             "recast_layout",
             {"layout": layout, "old_bits": repr(old_bits), "new_bits": repr(new_bits)},
             "the width of an element must be a positive number of bits",
-            "use integers of 1 or more",
+            "write both in bits, as in recast_layout(layout, 16, 8)",
         )
     common = gcd(old_bits, new_bits)
     narrow = downcast(layout, old_bits // common) if old_bits != common else layout

@@ -6,6 +6,7 @@ Nothing here knows a message or a surface.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,8 +14,8 @@ from math import gcd, lcm, prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, cast
 
-from pycute_xe.errors import CuteError, LegalityError
-from pycute_xe.facts import Row, rows_for
+from pycute_xe.errors import CuteError, LegalityError, TargetError
+from pycute_xe.facts import Row, rows, rows_for
 
 __all__ = [
     "Broken",
@@ -148,11 +149,25 @@ class Rule:
 def rules(file: str, table: str, target: str, op: str = "") -> tuple[Rule, ...]:
     """Return the rules of a table that speak about a target and, if given, an operation.
 
+    Raises `TargetError` for a target that a limit leaves out which each target has its own of.
+
     >>> [rule.id for rule in rules("block2d", "surface", "pvc")][:2]
     ['base-64', 'width-4']
     """
-    listed = rows_for(file, table, target)
-    return tuple(_rule(row) for row in listed if not op or op in _items(row.get("ops", op)))
+    listed = [row for row in rows_for(file, table, target) if _speaks_of(row, op)]
+    own = Counter(
+        row["id"] for row in rows(file, table) if "targets" in row and _speaks_of(row, op)
+    )
+    for limit in (limit for limit, count in own.items() if count > 1):
+        if all(row["id"] != limit for row in listed):
+            condition = f"each target has its own limit {limit}, and no row says that of {target}"
+            fix = f"add {target} to a row {limit} of atoms/{file}.toml, or say what it is like"
+            raise TargetError(file, {"target": target}, condition, fix)
+    return tuple(map(_rule, listed))
+
+
+def _speaks_of(row: Row, op: str) -> bool:
+    return not op or op in _items(row.get("ops", op))
 
 
 def judge(

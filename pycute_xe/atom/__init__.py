@@ -1,12 +1,12 @@
 """Atoms and their tilings: who owns which element of which operand.
 
-An operation (in `copy_atom`, `linear_op`, or a row of DPAS in `mma_atom`) with a type of values is
+An operation (`block2d_op`, `linear_op`, or a row of DPAS in `mma_atom`) with a type of values is
 an atom (`copy_atom`, `linear_copy`, `mma_atom`). Copies answer by `copy_answers` and
 `register_picture`: what the layouts say, and what the messages leave in registers. A tiling
-(`tilings`, made by `makers` and `block2d_copy` as `selection` chooses) gives a work-item its share
-(`thr_mma`) and a subgroup its registers (`subgroup_tensor`); `reordering` is the permutation
-between two of them. Messages come from `pycute_xe.arch`, layouts from the algebra; kernels are
-built of tilings. `cpp_text` and `spelling` write names and correct them.
+(`tiled_copy`, `tiled_mma`, made by `makers` and `block2d_copy` as `selection` chooses) gives a
+work-item its share and a subgroup its registers (`subgroup_tensor`); `reordering` is the
+permutation between two of them. Messages come from `pycute_xe.arch`, layouts from the algebra;
+kernels are built of tilings. `cpp_text` and `spelling` write names and correct them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_D,
     make_block_2d_prefetch,
 )
-from pycute_xe.atom.copy_atom import (
+from pycute_xe.atom.block2d_op import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,
     XE_LOAD_2D_VNNI,
     XE_PREFETCH_2D,
     XE_STORE_2D,
     Block2DOp,
-    CopyAtom,
-    make_copy_atom,
 )
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
     XE_1D_LDSM,
@@ -61,8 +60,8 @@ from pycute_xe.atom.reordering import (
     reorder_to_copy,
 )
 from pycute_xe.atom.subgroup_tensor import Owner, SubgroupTensor, make_subgroup_tensor
-from pycute_xe.atom.thr_mma import ThrMma
-from pycute_xe.atom.tilings import ThrCopy, TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy
+from pycute_xe.atom.tiled_mma import ThrMma, TiledMma
 
 __all__ = [
     "XE_1D_LDSM",

@@ -9,17 +9,13 @@ from typing import Any, cast
 
 from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged
-from pycute_xe.atom.copy_atom import (
-    XE_PREFETCH_2D,
-    Block2DOp,
-    GivenBlock,
-    as_operation,
-    make_copy_atom,
-)
+from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
+from pycute_xe.atom.copy_atom import GivenBlock, as_operation, make_copy_atom
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.errors import DivisibilityError, DTypeError, KernelError
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import DivisibilityError, DTypeError, InputError, KernelError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
@@ -112,6 +108,10 @@ def memory_type(
     stored = None if dtype is None else as_numeric(getattr(dtype, "name", str(dtype)))
     if value_type is None:
         return stored or as_numeric(operand_type)
+    if isinstance(value_type, Block2DOp):
+        wrong = f"value_type is {value_type}, an operation"
+        fix = f"write op={value_type!r}"
+        raise InputError("make_block_2d_copy", {"value_type": value_type}, wrong, fix)
     asked = as_numeric(value_type)
     if stored is not None and stored.bits != asked.bits:
         raise DTypeError(
@@ -312,7 +312,8 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     """Return the prefetch of the tile that a copy loads, shared out over the same subgroups.
 
     Whole cache lines along the contiguous mode first, then as many rows as each subgroup must
-    take. C++: ``make_block_2d_prefetch``.
+    take. Raises `DivisibilityError` where the subgroups do not share these blocks evenly.
+    C++: ``make_block_2d_prefetch``.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
@@ -339,5 +340,14 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     sv = zipped_divide(Layout(counts), tuple(together))
     stride: list[Any] = ["ld"] * len(tile)
     stride[x] = 1
-    fetched = make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)
+    try:
+        fetched = make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)
+    except DivisibilityError as error:
+        raise DivisibilityError(
+            "make_block_2d_prefetch",
+            {"tile": tile, "subgroups": copy.num_subgroups},
+            f"{prod(counts)} blocks of {height} x {width} are not shared evenly by "
+            f"{copy.num_subgroups} subgroups",
+            "use stages=0, which prefetches nothing, or other subgroups",
+        ) from error
     return replace(fetched, gmem_stride=copy.gmem_stride, gmem_shape=copy.gmem_shape)

@@ -14,6 +14,8 @@ from pycute_xe.algebra.compose import scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.target import Target
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.formula import formula_of
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, is_index
 from pycute_xe.errors import CoordError, CuteError
 from pycute_xe.layout import Layout, make_layout, size
@@ -21,7 +23,6 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
-    from pycute_xe.atom.copy_atom import Block2DOp
     from pycute_xe.symbolic.terms import Expr
 
 __all__ = [
@@ -212,8 +213,6 @@ class CopyAnswers(ABC):
         >>> get_atom("XE_2D_U16x8x32_LD_V").formula()
         (Mod(v, 2) + 2*floor(v/4), t + 16*(Mod(floor(v/2), 2)))
         """
-        from pycute_xe.atom.formula import formula_of
-
         return formula_of(self._owned, self)
 
     def columns(self, work_item: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pycute_xe.algebra.compose import index_at
-from pycute_xe.atom.reordering import layout_of
+from pycute_xe.bulk import layout_of
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout, make_layout
 

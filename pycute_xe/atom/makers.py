@@ -8,7 +8,8 @@ from pycute_xe.algebra import coalesce, is_bijective, raked_product, right_inver
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import GivenAtom, as_copy
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.int_tuple import product, product_each
 from pycute_xe.layout import Layout, make_ordered_layout, size
@@ -99,7 +100,7 @@ def workgroup_mma(
             "workgroup_mma",
             {"tile": tile, "subgroups": grid},
             "tile and subgroups need the three modes M, N, K",
-            "write an unused mode as 1",
+            "write the tile as (256, 256, 32), and an unused mode of the subgroups as 1",
         )
     permutations: list[Layout] = []
     counts = product_each(grid.shape)

@@ -10,7 +10,7 @@ from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.bulk import table
-from pycute_xe.errors import CoordError, CuteError, InputError, ShapeError, quoted
+from pycute_xe.errors import CoordError, CuteError, InputError, ShapeError, meant, quoted
 from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -41,7 +41,8 @@ def XE_DPAS_TT(
     16
     """
     if type(M) is not int:
-        raise ShapeError("XE_DPAS_TT", {"M": M}, f"{quoted(M)} is not an integer", "use 1 to 8")
+        fix = f"write {meant(M)}" if meant(M) else "give M, 1 to 8, before the types"
+        raise ShapeError("XE_DPAS_TT", {"M": M}, f"{quoted(M)} is not an integer", fix)
     a, d = as_numeric(A), as_numeric(D)
     return Dpas(
         M, d, a, as_numeric(B) if B is not None else a, as_numeric(C) if C is not None else d

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pycute_xe.algebra import coalesce, composition, left_inverse
-from pycute_xe.algebra.compose import flat_modes, from_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size
@@ -19,7 +18,6 @@ __all__ = [
     "classify_reorder",
     "in_register_order",
     "is_identity",
-    "layout_of",
     "reorder",
     "reorder_from_copy",
     "reorder_to_copy",
@@ -65,37 +63,6 @@ def is_identity(slots: Layout) -> bool:
     (True, False)
     """
     return coalesce(slots) == Layout(size(slots))
-
-
-def layout_of(offsets: Sequence[int]) -> Layout | None:
-    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` if no layout does.
-
-    Law: ``table(layout_of(v)) == v``. Strides are positive or zero.
-
-    >>> print(layout_of((0, 2, 1, 3)), layout_of((0, 1, 3)))
-    (2,2):(2,1) None
-    """
-    left = list(offsets)
-    modes: list[tuple[int, int]] = []
-    while len(left) > 1:
-        extent = _first_extent(left)
-        if extent == 1:
-            return None
-        modes.append((extent, left[1]))
-        left = left[::extent]
-    return coalesce(from_modes(modes)) if left == [0] else None
-
-
-def _first_extent(values: list[int]) -> int:
-    """The longest first mode of equal steps with which the rest repeats."""
-    step, count = values[1] - values[0], len(values)
-    most = next((i for i in range(count) if values[i] != values[0] + i * step), count)
-    for extent in range(most, 1, -1):
-        if count % extent == 0 and all(
-            values[i] - values[i - i % extent] == i % extent * step for i in range(count)
-        ):
-            return extent
-    return 1
 
 
 @typed

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.compose import flat_modes, merged
-from pycute_xe.atom.copy_atom import (
+from pycute_xe.atom.block2d_op import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,
     XE_LOAD_2D_VNNI,
@@ -20,7 +20,7 @@ from pycute_xe.atom.copy_atom import (
     Block2DOp,
 )
 from pycute_xe.atom.register_picture import SUBGROUP
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size

@@ -27,7 +27,7 @@ from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
-from pycute_xe.kernel.ir.program import doing
+from pycute_xe.kernel.ir.program import doing, living
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 
@@ -59,27 +59,8 @@ def _peak(kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]) 
         names = frozenset(group_of[name] for name in alive)
         best = max(best, (sum(counts[n] for n in names), names), key=lambda point: point[0])
 
-    _alive_before(kernel.body, frozenset(), at)
+    living(kernel.body, frozenset(), at)
     return [name for name in counts if name in best[1]]
-
-
-def _alive_before(
-    body: tuple[ir.Statement, ...], after: frozenset[str], at: Callable[[frozenset[str]], None]
-) -> frozenset[str]:
-    """Return the fragments that live before a body, given those behind it; tell ``at`` of each."""
-    alive = after
-    for statement in reversed(body):
-        touched = statement.touched
-        if isinstance(statement, ir.Loop):
-            # What a trip reads may come from the trip before.
-            entry = _alive_before(statement.body, alive, lambda _: None)
-            alive |= _alive_before(statement.body, alive | entry, at)
-        elif isinstance(statement, ir.If):
-            alive |= _alive_before(statement.body, alive, at)
-        else:
-            at(alive | set(touched.writes) | set(touched.reads) | set(touched.updates))
-            alive = (alive - set(touched.writes)) | set(touched.reads) | set(touched.updates)
-    return alive
 
 
 def _name(group: list[Fragment]) -> str:
@@ -145,7 +126,7 @@ def bank_turns(
     >>> gemm = cx.kernel.slm_gemm(mma)
     >>> take = next(s for s in gemm.statements() if isinstance(s, ir.SharedLoad))
     >>> bank_turns(gemm, take, cx.get_target("bmg"))
-    BankTurns(accesses=1024, turns=2048, least=1024)
+    BankTurns(accesses=1024, turns=1024, least=1024)
     """
     unit = kernel.shared_array(statement.array).value_type.bits // 8
     places = table(statement.places).reshape(-1, kernel.subgroups).T * unit

@@ -36,6 +36,7 @@ from pycute_xe.cli.files import (
 )
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.kernel_commands import (
+    cost_command,
     draw_command,
     explain_command,
     run_command,
@@ -122,7 +123,7 @@ def _bounds(bounds: Bounds) -> dict[str, int | None]:
 # ``pycute-xe emit``.
 
 # Those of `emitting.Language`, which is not imported for the help.
-LANGUAGES = ("opencl", "visa", "cute", "host", "program", "xegpu")
+LANGUAGES = ("opencl", "visa", "cute", "host", "program", "sycl", "xegpu")
 
 
 @click.command("emit")
@@ -169,6 +170,7 @@ def emit_command(
       pycute-xe emit --to visa --type s8 --tile 128x128x64 --subgroups 4x4
       pycute-xe emit kernel.json --to xegpu
       pycute-xe emit gemm.json --to program -o gemm.py
+      pycute-xe emit gemm.json --to sycl -o gemm.cpp
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.emitting import emit
 
@@ -531,5 +533,5 @@ for _command in (atom_command, atoms_command, check_command, diff_command, emit_
     main.add_command(_command)
 for _command in (attention_command, gemm_command, layout_command, lsc_command, make_command):
     main.add_command(_command)
-for _command in (draw_command, explain_command, run_command, verify_command):
+for _command in (cost_command, draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)

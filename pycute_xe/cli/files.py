@@ -135,8 +135,10 @@ def report(outcome: Any, as_json: bool, *how: Any) -> None:
 
 
 # ------------------------------------------------------------ values
-# Arguments that are documents, or C++ text: types or prints of CuTe.
+# Arguments that are documents, or C++ text or files: types, prints of CuTe, configurations.
 
+_DOCUMENT = re.compile(r".*\.json", re.IGNORECASE)
+_SOURCE = re.compile(r".*\.(?:cpp|hpp|cc|h|inl|txt)", re.IGNORECASE)
 _SPACE = r"\s*(?:typename\s+)?(?:::)?(?:cute::)?"
 _HEADS = {
     "atom": "TiledMMA|TiledMMAHelper|TiledCopy|MMA_Atom|Copy_Atom|using",
@@ -145,35 +147,54 @@ _HEADS = {
 
 
 def read_value(text: str, kind: str, op: str | None = None, value_type: str | None = None) -> Any:
-    """Return the value of a document (FILE.json or -), or of C++ text; ``None`` for other texts.
+    """Return the value of a file (see `read_document`), or of C++ text; ``None`` for other texts.
 
-    ``kind`` is "atom" (tilings too) or "layout". Raises as `from_json` and `from_cute` do.
+    ``kind`` is "atom" (tilings too) or "layout". Raises as `read_document` and `from_cute` do.
 
     >>> print(read_value("Layout<_8>", "layout"), read_value("(4,8):(8,1)", "layout"))
     8:1 None
     """
-    if text == "-" or text.lower().endswith(".json"):
-        if op is not None or value_type is not None:
-            option, given = ("op", op) if op is not None else ("type", value_type)
-            condition = "a document says its operation and its types"
-            raise InputError("read", {option: given}, condition, f"leave --{option} out")
-        return read_document(text)
+    if text == "-" or _DOCUMENT.fullmatch(text) or _SOURCE.fullmatch(text):
+        return read_document(text, op, value_type)
+    if re.fullmatch(r"[\w./-]+\.[A-Za-z]\w*", text):
+        wrong = f"{text} is the name of a file, and not of a document"
+        way_out = "give FILE.json, FILE.hpp or a name such as XE_…"
+        raise InputError("read", {"file": text}, wrong, way_out)
     if re.match(rf"{_SPACE}(?:{_HEADS[kind]})\b(?!\()", text) is None:
         return None
-    from pycute_xe.cutlass import from_cute
-
-    return from_cute(text, op=op, value_type=value_type)
+    return _of_cpp(text, op, value_type)
 
 
-def read_document(where: str) -> Any:
+def read_document(where: str, op: str | None = None, value_type: str | None = None) -> Any:
     """Return the value of a document in a file, or of one on standard input where it is -.
 
-    Raises `InputError` as `from_json` does, `OSError` for a file that cannot be read.
+    A file of C++ (.hpp, .cpp, .txt) holds a type, what CuTe prints, or a configuration of CUTLASS,
+    which is its kernel. Raises `InputError` as `from_json`, `from_cute` and `from_cutlass` do,
+    `OSError` for a file that cannot be read.
     """
     from pycute_xe.files import MOST_CHARACTERS, from_json
 
     with click.open_file(where, "rb") as file:
-        return from_json(file.read(MOST_CHARACTERS + 1))  # one more than is read, which is refused
+        data = file.read(MOST_CHARACTERS + 1)  # one more than is read, which is refused
+    if _SOURCE.fullmatch(where):
+        return _of_cpp(data.decode("utf-8", "replace"), op, value_type)
+    if op is not None or value_type is not None:
+        option, given = ("op", op) if op is not None else ("type", value_type)
+        condition = "a document says its operation and its types"
+        raise InputError("read", {option: given}, condition, f"leave --{option} out")
+    return from_json(data)
+
+
+def _of_cpp(text: str, op: str | None, value_type: str | None) -> Any:
+    from pycute_xe.cutlass import from_cute
+    from pycute_xe.cutlass.configuration import CutlassType
+
+    value = from_cute(text, op=op, value_type=value_type)
+    if not isinstance(value, CutlassType):
+        return value
+    from pycute_xe.kernel import from_cutlass
+
+    return from_cutlass(value)
 
 
 def save_option(command: Command) -> Command:

@@ -23,7 +23,7 @@ from pycute_xe.errors import InputError, quoted
 if TYPE_CHECKING:
     from pycute_xe.kernel import Kernel
 
-__all__ = ["draw_command", "explain_command", "run_command", "verify_command"]
+__all__ = ["cost_command", "draw_command", "explain_command", "run_command", "verify_command"]
 
 
 def _kernel_in(command: str, document: str) -> Kernel:
@@ -35,6 +35,33 @@ def _kernel_in(command: str, document: str) -> Kernel:
         fix = "write one with: pycute-xe gemm --save kernel.json"
         raise InputError(command, {"document": document}, condition, fix)
     return value
+
+
+# ------------------------------------------------------------ cost
+
+
+@click.command("cost")
+@click.argument("document", metavar="FILE")
+@click.argument("sizes", metavar="NAME=SIZE…", nargs=-1)
+@click.option("--device", default="bmg", show_default=True, help="A product, or a target.")
+def cost_command(document: str, sizes: tuple[str, ...], device: str) -> None:
+    """Tell what a kernel does at a size, and bounds on how long a device takes for it.
+
+    FILE is what --save wrote, or C++ declarations of CUTLASS; - is standard input.
+
+    \b
+      pycute-xe gemm --save - | pycute-xe cost - M=4096 N=4096 K=4096 --device b70
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.costing import cost
+
+    counts: dict[str, Any] = {}
+    for text in sizes:
+        name, _, value = text.partition("=")
+        if not value.isdecimal():
+            wrong = f"{quoted(text)} does not give a size"
+            raise InputError("cost", {"size": quoted(name)}, wrong, "write M=4096 N=4096 K=4096")
+        counts[name] = int(value)
+    click.echo(str(cost(_kernel_in("cost", document), device, **counts)))
 
 
 # ------------------------------------------------------------ verify
@@ -181,14 +208,26 @@ def draw_command(name: str, what: str | None, svg: Path | None) -> None:
 
 @click.command("explain")
 @click.argument("name", metavar="NAME")
-def explain_command(name: str) -> None:
+@click.option("--native", is_flag=True, help="Say what the graphics compiler made of a kernel.")
+@click.option("--target", default="pvc", show_default=True, help="With --native: for which target.")
+@click.option("--code", metavar="WORDS", help="With --native: instructions of statements like it.")
+def explain_command(name: str, native: bool, target: str, code: str | None) -> None:
     """Tell what a kernel does, line by line, or what an atom or a message is.
 
     NAME is a document, FILE.json or -, or the name of an atom.
-    """
+
+    \b
+      pycute-xe explain gemm.json --native --target bmg --code 'copy A'
+    """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.explaining import explain
     from pycute_xe.kernel import Kernel
 
+    if native or code is not None:
+        from pycute_xe.native import explain as explain_code
+
+        made = explain_code(_kernel_in("explain", name), target)
+        click.echo(str(made) if code is None else made.code(code))
+        return
     value = _named(name)
     click.echo(str(value if isinstance(value, Kernel) else explain(value)))
 

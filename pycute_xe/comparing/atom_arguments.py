@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import targets
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import PlacedMessage
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, make_copy_atom
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.cutlass.known_names import parse_template_name
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom

@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any, Literal
 
 from pycute_xe.arch.target import targets
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
+from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.comparing.feeding import cost_of

@@ -13,10 +13,12 @@ from pycute_xe.arch.dpas import Dpas, DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.arch.rules import Broken, errors, judge, rules
 from pycute_xe.arch.target import targets
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.atom.register_picture import SUBGROUP, Place
-from pycute_xe.atom.reordering import classify_reorder, layout_of
+from pycute_xe.atom.reordering import classify_reorder
+from pycute_xe.bulk import layout_of
 from pycute_xe.comparing.atom_arguments import (
     Copy,
     as_copy_atom,

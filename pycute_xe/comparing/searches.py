@@ -210,7 +210,8 @@ def search_atoms(
     if mma is None:
         names = (text for text in _names(shipped) if spelled is None or spelled.search(text))
         heads = filter(named, map(head_of, names))
-        return AtomRecords(filter(able, (record_of(head.name) for head in heads)))
+        atoms = AtomRecords(filter(able, (record_of(head.name) for head in heads)))
+        return atoms or _demand_met({"bits": bits, "rows": rows, "cols": cols})
     copies = copies_of_blocks(_whole_tiles(mma, operands), shipped)
     spelt = (copy for copy in copies if spelled is None or spelled.search(str(copy)))
     heads = filter(named, map(head_of_copy, spelt))
@@ -225,7 +226,8 @@ def search_atoms(
         return record.bits not in widths, min(inf if n is None else n for _, n in record.moves)
 
     # A stable sort: of one cost the order of the catalogue stays.
-    return AtomRecords(sorted(filter(able, serving), key=cost))
+    atoms = AtomRecords(sorted(filter(able, serving), key=cost))
+    return atoms or _demand_met({"bits": bits, "rows": rows, "cols": cols})
 
 
 def _names(shipped: bool | None) -> Iterator[str]:
@@ -313,6 +315,21 @@ def _within(count: int, wanted: Sizes) -> bool:
         return True
     least, most = wanted if isinstance(wanted, tuple) else (wanted, wanted)
     return least <= count <= most
+
+
+def _demand_met(wanted: Mapping[str, Sizes]) -> AtomRecords:
+    """Return no atoms; refuse a number that no atom has, whatever else is asked."""
+    for name, sizes in wanted.items():
+        known = _numbers(name)
+        if not any(_within(number, sizes) for number in known):
+            raise no_such(name, sizes, f"{', '.join(map(str, known[:-1]))} or {known[-1]}")
+    return AtomRecords()
+
+
+@cache
+def _numbers(name: str) -> tuple[int, ...]:
+    """Return the numbers that atoms have of bits, rows or columns."""
+    return tuple(sorted({getattr(head_of(text), name) for text in _names(None)}))
 
 
 def _pattern(name: str | None) -> re.Pattern[str] | None:

@@ -13,7 +13,7 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import listed_types
 from pycute_xe.arch.rules import Rule, rules
 from pycute_xe.arch.target import targets
-from pycute_xe.atom.copy_atom import Block2DOp, Kind
+from pycute_xe.atom.block2d_op import Block2DOp, Kind
 from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.register_picture import SUBGROUP

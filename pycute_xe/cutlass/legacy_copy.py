@@ -11,13 +11,13 @@ from pycute_xe.algebra import composition, upcast
 from pycute_xe.algebra.compose import from_modes
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import Target
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import (
     BlockAnswers,
     PlacedMessage,
     recast_values,
     unit_of_own_elements,
 )
-from pycute_xe.atom.copy_atom import Block2DOp
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, template_of, why_not

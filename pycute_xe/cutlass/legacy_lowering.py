@@ -14,8 +14,8 @@ from typing import cast
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
 from pycute_xe.arch.target import Target, get_target, targets
+from pycute_xe.atom.block2d_op import Block2DOp, Kind
 from pycute_xe.atom.copy_answers import PlacedMessage
-from pycute_xe.atom.copy_atom import Block2DOp, Kind
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.cutlass.legacy_name import (
     LARGEST_BLOCK,

@@ -8,7 +8,8 @@ from typing import Any
 from pycute_xe.arch import dpas, lsc
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import numeric_name
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, as_copy, make_copy_atom
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import CopyAtom, as_copy, make_copy_atom
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp, is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom

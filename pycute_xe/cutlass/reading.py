@@ -8,12 +8,14 @@ from typing import Any, cast
 
 from pycute_xe.algebra import coalesce, filter_zeros
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, make_copy_atom
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
 from pycute_xe.atom.register_picture import SUBGROUP
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass.known_names import KINDS, WITH_BLOCKS, catalogue

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
+from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.spelling import nearest_spelling
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
@@ -122,9 +123,11 @@ _TOKEN = re.compile(
     r"|(?P<flag>smem_ptr\[\d{1,4}b\]\(unset\))"
     r"|(?P<number>-?\d+)"
     r"|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<mark>::|[<>,;:=(){}@&*])",
+    r"|(?P<mark>::|[<>,;:=(){}@&*/])",
     re.DOTALL,
 )
+_COMPUTED = "write what the compiler makes of it, a type or a number"
+_DECLARATIONS = "give the declarations alone, as they stand before using Gemm = …"
 _MOST_DIGITS = 18
 MOST_LEVELS = 60
 """How deep brackets may nest."""
@@ -174,8 +177,9 @@ def _tokens(text: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            tensor = "ptr[" in text[: at + 1]
-            fix = "print the layout alone: print(tensor.layout())" if tensor else "leave it out"
+            fix = _DECLARATIONS if text[at] == "#" else _COMPUTED
+            if "ptr[" in text[: at + 1]:
+                fix = "print the layout alone: print(tensor.layout())"
             refuse(text, at, f"{text[at]!r} is not a part of a C++ type", fix)
         kind = match.lastgroup or ""
         if kind == "number" and len(match[0]) > _MOST_DIGITS:
@@ -232,10 +236,9 @@ class Reader:
     def expected(self, wanted: str, fix: str = "") -> NoReturn:
         """Refuse the next token, saying what should stand there."""
         token = repr(self.peek().text) if self.peek().text else "the end"
-        self.refuse(
-            f"{wanted} expected, not {token}",
-            fix or "write a type, as in Layout<Shape<_8,_4>,Stride<_4,_1>>",
-        )
+        usual = "write a type, as in Layout<Shape<_8,_4>,Stride<_4,_1>>"
+        fix = fix or (_COMPUTED if self.peek().text in ("=", "(", "{") else usual)
+        self.refuse(f"{wanted} expected, not {token}", fix)
 
     def refuse(self, condition: str, fix: str) -> NoReturn:
         """Refuse at the next token."""
@@ -245,7 +248,13 @@ class Reader:
 # ------------------------------------------------------------ reading types
 # C++ types as trees of names and arguments.
 
-_SPACES = frozenset({"cute", "cutlass", "std", "sycl", "detail", "dpas_type", "intel"})
+_SPACES = frozenset(
+    (
+        *("cute", "cutlass", "std", "sycl", "detail", "dpas_type", "intel", "platform"),
+        *("gemm", "collective", "kernel", "device", "epilogue", "fusion", "thread", "layout"),
+        "arch",
+    )
+)
 """Namespaces: what they hold is known by its own name."""
 
 _AHEAD = frozenset({"typename", "class", "struct", "const", "static", "constexpr"})
@@ -256,7 +265,8 @@ _BUILT_IN = frozenset({"unsigned", "signed", "long", "short", "int", "char"})
 class Type:
     """A name with arguments and the member that is taken of it, or a number.
 
-    ``arguments`` is ``None`` where no ``<>`` follow the name.
+    ``arguments`` is ``None`` where no ``<>`` follow the name. Calls and operators have names of
+    their own: ``decltype()``, ``*`` for a pointer, ``/`` for a quotient.
     """
 
     name: str
@@ -267,7 +277,9 @@ class Type:
 
 
 def parse_types(reader: Reader) -> tuple[list[tuple[str, Type]], Type]:
-    """Return the declarations ``using name = type;`` of a text, in order, and the type meant last.
+    """Return the declarations of a text, in order, and the type meant last.
+
+    Declarations are ``using name = type;`` and numbers, ``constexpr int name = 2;``.
 
     >>> named, last = parse_types(Reader("using T = Shape<_8,_4>; Layout<T>"))
     >>> named[0][0], last.name
@@ -278,11 +290,17 @@ def parse_types(reader: Reader) -> tuple[list[tuple[str, Type]], Type]:
     while reader.peek().kind != "end":
         alias = ""
         if reader.skip("using"):
+            if _names_a_namespace(reader):
+                continue
             if reader.peek().kind != "name":
                 reader.expected("a name", "write using Name = Type;")
             alias = reader.step().text
             reader.take("=", fix="write using Name = Type;")
         last = _type(reader)
+        if not alias and reader.peek().kind == "name" and reader.peek(1).text == "=":
+            alias = reader.step().text
+            reader.step()
+            last = _type(reader)
         if alias:
             named.append((alias, last))
         if reader.skip("{"):
@@ -294,14 +312,25 @@ def parse_types(reader: Reader) -> tuple[list[tuple[str, Type]], Type]:
     return named, last
 
 
+def _names_a_namespace(reader: Reader) -> bool:
+    """Step over ``namespace cute;`` and ``cute::Name;``: names are known without their spaces."""
+    if not (reader.skip("namespace") or reader.peek(1).text == "::"):
+        return False
+    while reader.peek().kind not in ("end",) and not reader.skip(";"):
+        reader.step()
+    return True
+
+
 def _type(reader: Reader) -> Type:
     while reader.peek().text in _AHEAD:
         reader.step()
     tree = _name(reader)
-    while reader.peek().text in ("const", "&", "*"):
-        if reader.peek().text == "*":
-            reader.refuse("a pointer is not a layout, an atom or a type of values", "leave * out")
-        reader.step()
+    while reader.peek().text in ("const", "&", "*", "/"):
+        mark = reader.step()
+        if mark.text == "*":
+            tree = Type("*", mark.at, (tree,))
+        if mark.text == "/":
+            tree = Type("/", mark.at, (tree, _name(reader)))
     return tree
 
 
@@ -328,18 +357,25 @@ def _name(reader: Reader) -> Type:
         if reader.peek().kind != "name":
             reader.expected("a name")
         members.append(reader.step().text)
-    return Type(" ".join(words), token.at, arguments, "::".join(members))
+    tree = Type(" ".join(words), token.at, arguments, "::".join(members))
+    if reader.follows("(", ")"):  # a value of the type, where types alone count
+        reader.step()
+        reader.step()
+    elif reader.peek().text == "(" and arguments is None:
+        tree = Type(f"{tree.name}()", token.at, _arguments(reader, "()"), tree.member)
+    return tree
 
 
-def _arguments(reader: Reader) -> tuple[Type, ...]:
-    reader.take("<")
+def _arguments(reader: Reader, brackets: str = "<>") -> tuple[Type, ...]:
+    first, last = brackets
+    reader.take(first)
     reader.deeper()
     arguments: list[Type] = []
-    while not reader.skip(">"):
+    while not reader.skip(last):
         arguments.append(_type(reader))
-        if reader.peek().text not in (",", ">"):
-            reader.expected("',' or '>'")
-        if reader.skip(",") and reader.peek().text == ">":
+        if reader.peek().text not in (",", last):
+            reader.expected(f"',' or '{last}'")
+        if reader.skip(",") and reader.peek().text == last:
             reader.expected("a type")
     reader.level -= 1
     return tuple(arguments)

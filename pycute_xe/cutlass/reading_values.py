@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, make_copy_atom
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.makers import workgroup_mma
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
+from pycute_xe.cutlass.builders import built_epilogue, built_mainloop
+from pycute_xe.cutlass.configuration import CutlassType, Pointer, parameters_of, tag_of, templates
 from pycute_xe.cutlass.known_names import KINDS, WITH_BLOCKS
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
@@ -61,7 +65,7 @@ class SharedPointer:
 
 
 class Slip(Exception):
-    """An argument that a template does not take."""
+    """An argument that a template does not take; the template itself where the index is below 0."""
 
     def __init__(self, index: int, condition: str, fix: str) -> None:
         super().__init__(condition)
@@ -374,6 +378,88 @@ for _kind in linear_names():
     meaning(_kind, least=1, most=2)(_linear(_kind))
 
 
+# ------------------------------------------------------------ reading configurations
+# Templates of CUTLASS are rows; what is computed from types is computed.
+
+
+@meaning("decltype()", least=1)
+def _(value: Any) -> Any:
+    return value
+
+
+@meaning("sizeof_bits_v", least=1)
+def _(numeric: Any) -> Number:
+    return Number(demand(0, numeric, Numeric, "a type", "write one, such as float").bits)
+
+
+@meaning("sizeof()", least=1)
+def _(numeric: Any) -> Number:
+    kind = demand(0, numeric, Numeric, "a type", "write one, such as float")
+    return Number(-(-kind.bits // 8))
+
+
+@meaning("/", least=2)
+def _(value: Any, by: Any) -> Number:
+    if not raw(1, by):
+        raise Slip(1, "a quotient by 0 has no value", "divide by another number")
+    quotient = abs(raw(0, value)) // abs(raw(1, by))  # C++ rounds towards 0
+    return Number(quotient if raw(0, value) * raw(1, by) >= 0 else -quotient)
+
+
+@meaning("*", least=1)
+def _(value: Any) -> Pointer:
+    is_sizes = is_tuple(value) and any(isinstance(mode, Numeric) for mode in value)
+    if is_sizes or (isinstance(value, CutlassType) and value.kind in ("layout", "strides")):
+        return Pointer(value)
+    raise Slip(-1, "a pointer is not a layout, an atom or a type of values", "leave * out")
+
+
+@meaning("tile_shape()", least=1)
+def _(mma: Any) -> tuple[int, int, int]:
+    return demand(0, mma, TiledMma, "a tiled MMA", "write tile_shape(TiledMma())").tile_mnk
+
+
+@meaning("GemmUniversalAdapter", least=1)
+def _(kernel: Any) -> CutlassType:
+    fix = "write GemmUniversal<Shape<int,int,int,int>, …>"
+    if not (isinstance(kernel, CutlassType) and kernel.kind == "kernel"):
+        raise Slip(0, f"{shown(kernel)} is not a kernel", fix)
+    return kernel
+
+
+@meaning("CollectiveBuilder<>::CollectiveOp", least=13, most=15)
+def _(*arguments: Any) -> CutlassType:
+    plain = tuple(map(unwrapped, arguments))
+    return (built_epilogue if is_tuple(plain[2]) else built_mainloop)(plain)
+
+
+def _configured(name: str) -> Callable[..., CutlassType]:
+    def read(*arguments: Any) -> CutlassType:
+        value, plain = CutlassType(name), tuple(map(unwrapped, arguments))
+        parameters = parameters_of(name, len(plain))
+        for i, argument in enumerate(plain):
+            if isinstance(arguments[i], int):
+                raw(i, arguments[i])
+            if isinstance(arguments[i], Number) and parameters[i].kind != "number":
+                raise Slip(i, f"{shown(arguments[i])} is not a type", "write a type")
+            if wrong := value.misfit(i, argument, len(plain)):
+                raise Slip(i, *wrong)
+        return CutlassType(name, plain)
+
+    return read
+
+
+def _enter_configurations() -> None:
+    for name, row in templates().items():
+        counts = [len(cast("tuple[str, ...]", row[x])) for x in ("arguments", "older") if x in row]
+        if counts:
+            needed = sum(not p.default for p in parameters_of(name, 0))
+            meaning(name, least=min(needed, *counts), most=max(counts))(_configured(name))
+
+
+_enter_configurations()
+
+
 # ------------------------------------------------------------ reading values
 
 
@@ -406,10 +492,13 @@ class _Scope:
             raise at_place(self.text, node.at, error) from None
         if value is not NotImplemented:
             return value
+        name = f"{node.name}::{node.member}" if node.member else node.name
+        if "arguments" not in templates().get(name, {"arguments": ()}):
+            return tag_of(name)
         if node.name in MEANINGS:
             self.fail(node, f"{node.name} is given no arguments", f"write {node.name}<…>")
-        name = f"{node.name}::{node.member}" if node.member else node.name
-        return self.fail(node, f"unknown name {name}", nearest_name(node.name, tuple(MEANINGS)))
+        others = (*MEANINGS, *templates())
+        return self.fail(node, f"unknown name {name}", nearest_name(node.name, others))
 
     def template(self, node: Type, arguments: tuple[Type, ...]) -> Any:
         name = f"{node.name}<>::{node.member}" if node.member else node.name
@@ -428,7 +517,8 @@ class _Scope:
         try:
             return meaning(*values)
         except Slip as slip:
-            self.fail(arguments[slip.index], slip.condition, slip.fix)
+            at = node if slip.index < 0 else arguments[slip.index]
+            self.fail(at, slip.condition, slip.fix)
         except CuteError as error:
             raise at_place(self.text, node.at, error) from None
 

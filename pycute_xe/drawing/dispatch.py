@@ -24,7 +24,7 @@ from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
-from pycute_xe.drawing.scene import Arrow, Cell, Panel, Scene, make_panel, marked
+from pycute_xe.drawing.scene import Arrow, Cell, Panel, Pictured, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import ShapeError, quoted, with_article
@@ -65,13 +65,16 @@ def of_block2d(message: Block2D, inside: _Inside | None = None) -> Scene:
     elements = [map_.element(slot % map_.lanes, slot // map_.lanes) for slot in slots]
     registers = [drawn.cell(divmod(slot, per_register), elements[slot]) for slot in slots]
     lanes = [drawn.cell(divmod(slot, map_.lanes), elements[slot]) for slot in slots]
+    filled, padding = map_.elements // per_register, drawn.padding(elements)
+    count = f"{drawn.wide * message.height} elements of {message.bits} bits"
+    lacks = "" if inside is None else "; what the surface lacks is a dash"
     caption = (
-        f"{drawn.wide * message.height} elements of {message.bits} bits fill "
-        f"{map_.elements // per_register} registers; {drawn.padding(elements)} slots are padding."
+        f"{count} fill {filled} registers; {padding} slots are padding (dots).",
+        f"Numbers count elements in memory, row by row; colours are its rows{lacks}.",
     )
     return Scene(
         str(message),
-        (caption,),
+        caption,
         (
             drawn.memory(),
             make_panel("in registers", registers, ("register", "element"), False, (0, 1)),
@@ -146,12 +149,15 @@ def _caption(message: Message) -> tuple[str, ...]:
     data, channels = message.data, message.exec_size
     if message.operation.kind == "counter":
         return (f"{channels} channels one after another, on the counter of {message.address}.",)
+    numbers = "Numbers count elements, channel by channel; colours are channels"
+    numbers += " modulo 16." if channels > 16 else "."
     if message.op == "load_status":
-        return (f"{channels} channels ask whether memory is behind their addresses: a bit each.",)
+        asks = f"{channels} channels ask whether memory is behind their addresses: a bit each."
+        return asks, numbers
     moved = channels * data.elements
     way = {"load": "to", "store": "from"}.get(message.operation.kind, "and")
     place = "the caches" if message.prefetch else "registers"
-    return (f"{moved} elements of {data.memory_bits} bits, {way} {place}.",)
+    return f"{moved} elements of {data.memory_bits} bits, {way} {place}.", numbers
 
 
 def _memory(message: Message) -> Panel:
@@ -460,7 +466,8 @@ def draw(
     corners mark where the two differ. Operations and names stand for their atoms. A `TiledCopy` is
     drawn as it lies in memory, a `Block2D` message also as it lies in registers, padding included,
     an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank. A
-    `Plan` of work-groups is drawn in time, a `Timeline` with as many places as it has. A `Layout`
+    `Plan` of work-groups is drawn in time, a `Timeline` with as many places as it has, and what
+    ``native.explain`` says of machine code instruction by instruction. A `Layout`
     or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
     side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
@@ -558,6 +565,8 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             return of_tiled_copy(x, subgroup)
         case Plan() | Timeline() | BankUse() | Block2D() | Message() | Block2DMessage():
             return _instruction(x)
+        case Pictured():
+            return x.scene
         case _:
             raise _refusal(x)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha1
 from html import escape
+from itertools import accumulate
 from math import hypot
 from os import PathLike
 from pathlib import Path
@@ -29,7 +30,6 @@ from pycute_xe.drawing.scene import (
     Scene,
     Spot,
     frames,
-    heading_width,
 )
 from pycute_xe.drawing.style import INK, colour, style_sheet
 from pycute_xe.errors import InputError, ShapeError
@@ -193,15 +193,14 @@ def _label(size: Cells, cell: Cell, x: int, y: int) -> str:
 def _axes(spot: Spot) -> Iterator[str]:
     panel, size = spot.panel, spot.cells
     yield '<g class="a">'
-    names = [panel.col_name(i) for i in range(len(panel.cols))]
-    wide = max(20, 6 * max(map(len, names)) + 4) if size.lines else 20
-    across = range(0, len(names), 1 if size.width >= wide else panel.tile[1] or 8)
+    names = panel.names
+    across = accumulate(panel.runs[:-1], initial=0)
+    if size.width * min(panel.runs) < panel.name_width:
+        across = range(0, len(names), panel.tile[1] or (2 if size.lines else 8))
     down = range(0, len(panel.rows), 1 if size.height >= 20 else panel.tile[0] or 8)
     if panel.col_colours:
         yield from _holders(spot)
     for i in () if panel.col_colours else across:
-        if panel.col_names and i and names[i] == names[i - 1]:
-            continue  # one name for a run of columns
         x = spot.x(i) + (size.width - 1) / 2
         yield f'<text x="{x:g}" y="{spot.top - 6}">{escape(names[i])}</text>'
     for i in down:
@@ -210,12 +209,9 @@ def _axes(spot: Spot) -> Iterator[str]:
     if panel.row_axis:
         name = escape(panel.row_axis)
         yield f'<text class="n w" x="{spot.left - 6}" y="{spot.top - 6}">{name} ↓</text>'
-    wide = spot.grid.width
+    # From the first column on, where it is seen however far the columns go.
     heading = escape(panel.heading)
-    # Over the middle of the columns; from the first one on where it is wider than they are.
-    fits = heading_width(panel) <= wide
-    where, kind = (f"{spot.left + wide / 2:g}", "n") if fits else (str(spot.left), "n l")
-    yield f'<text class="{kind}" x="{where}" y="{spot.top - 22}">{heading}</text>'
+    yield f'<text class="n l" x="{spot.left}" y="{spot.top - 22}">{heading}</text>'
     yield "</g>"
 
 

@@ -230,6 +230,35 @@ def atoms(value: Any) -> str:
     return _page(count, None, _table((*head, "messages", "targets"), rows), _remarks(more))
 
 
+def explained(value: Any) -> str:
+    """Return the table of what `native.explain` says, the instructions of each statement folded."""
+    rows = "".join(
+        f"<tr>{''.join(_cell('td', cell) for cell in (_indented(part), *numbers))}</tr>"
+        + (_unfolded(value.code_of(part), len(numbers) + 1) if numbers[0] else "")
+        for part, numbers in value.rows()
+    )
+    head = "".join(_cell("th", name) for name in ("", "all", "loops", *value.columns))
+    style = "border-collapse:collapse;margin:.3em 0;color:inherit"
+    counted = f"{len(value.instructions)} instructions", "good" if not value.scratch else "bad"
+    return _page(
+        f"{value.kernel} for {value.target} by {value.compiler}",
+        counted,
+        f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>',
+        f"<div>{escape(value.coverage)}</div>",
+        _remarks(value.notes),
+    )
+
+
+def _indented(part: Any) -> str:
+    return "\u2003" * part.depth + " ".join(part.title.split())
+
+
+def _unfolded(lines: Iterable[str], columns: int) -> str:
+    code = "\n".join(lines)
+    inside = f"<details><summary>code</summary>{as_text(code)}</details>"
+    return f'<tr><td colspan="{columns}" style="{_CELL}">{inside}</td></tr>'
+
+
 # ------------------------------------------------------------ notebook
 
 _SHOWN = {
@@ -239,9 +268,9 @@ _SHOWN = {
     ("pycute_xe.atom.copy_atom", "CopyAtom"),
     ("pycute_xe.cutlass.legacy_copy", "LegacyCopyAtom"),
     ("pycute_xe.atom.linear_copy", "LinearCopyAtom"),
-    ("pycute_xe.atom.tilings", "TiledMma"),
-    ("pycute_xe.atom.tilings", "TiledCopy"),
-    ("pycute_xe.atom.copy_atom", "Block2DOp"),
+    ("pycute_xe.atom.tiled_mma", "TiledMma"),
+    ("pycute_xe.atom.tiled_copy", "TiledCopy"),
+    ("pycute_xe.atom.block2d_op", "Block2DOp"),
     ("pycute_xe.atom.linear_op", "LinearOp"),
     ("pycute_xe.arch.dpas.message", "Dpas"),
     ("pycute_xe.arch.block2d", "Block2D"),
@@ -262,6 +291,7 @@ _TABLES = {
     ("pycute_xe.comparing.feeding", "Feed"): feed,
     ("pycute_xe.comparing.atom_record", "AtomRecords"): atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): explanation,
+    ("pycute_xe.native.explained", "Explained"): explained,
 }
 
 

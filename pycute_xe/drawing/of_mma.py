@@ -10,7 +10,7 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma, is_identity, make_tiled_mma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import RegisterPicture
-from pycute_xe.atom.thr_mma import OPERAND_MODES
+from pycute_xe.atom.tiled_mma import OPERAND_MODES
 from pycute_xe.drawing.accounts import Accounts, agreement
 from pycute_xe.drawing.images import (
     Image,
@@ -19,7 +19,7 @@ from pycute_xe.drawing.images import (
     multiplied,
     operand_image,
 )
-from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
+from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.kernel import Kernel, Load, Reorder, Store
 from pycute_xe.layout import Layout, size
@@ -130,7 +130,7 @@ def _image_panel(
     cells = _judged(mma, name, image, list(multiplied(mma, name, subgroup)))
     wrong = sum(cell.wrong for cell in cells)
     if wrong:
-        lines.append(f"WRONG: {wrong} elements are not where the MMA multiplies them.")
+        lines.append(f"WRONG: {wrong} elements are not where the MMA multiplies them ({MARKS}).")
     return _as_panel(name, cells, count), lines
 
 

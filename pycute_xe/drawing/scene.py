@@ -6,9 +6,12 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from itertools import groupby
+from math import ceil
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from pycute_xe.arch.target import grf_bytes
+from pycute_xe.drawing.style import text_width
 from pycute_xe.errors import ShapeError
 
 __all__ = [
@@ -19,6 +22,7 @@ __all__ = [
     "Arrow",
     "Cell",
     "Panel",
+    "Pictured",
     "Scene",
     "frames",
     "make_panel",
@@ -29,7 +33,6 @@ __all__ = [
     "Cells",
     "Plan",
     "Spot",
-    "heading_width",
 ]
 
 CELL_LIMIT = 8192
@@ -110,6 +113,21 @@ class Panel:
         return len(self.rows) // self.tile[0], len(self.cols) // self.tile[1]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What is written above the columns."""
+        return tuple(self.col_name(i) for i in range(len(self.cols)))
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Columns that share a name with those beside them, run by run."""
+        return tuple(sum(1 for _ in run) for _, run in groupby(self.names))
+
+    @property
+    def name_width(self) -> int:
+        """Room for the name of a column, in pixels, so that it does not meet the next."""
+        return max(20, round(max(map(len, self.names)) * 10 * MONO) + 4)
+
+    @property
     def heading(self) -> str:
         """The name of the panel and what its columns count."""
         return f"{self.name}:  {self.col_axis} →" if self.name else f"{self.col_axis} →"
@@ -177,6 +195,16 @@ class Scene:
     def cells(self) -> int:
         """Cells of all panels."""
         return sum(len(panel.cells) for panel in self.panels)
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """A value of a higher floor, which says itself what is drawn of it."""
+
+    @property
+    def scene(self) -> Scene:
+        """What is drawn."""
+        ...
 
 
 def owned(
@@ -249,8 +277,6 @@ def frames(panel: Panel) -> tuple[tuple[int, int, int, int], ...]:
 MARGIN = 24
 MONO = 0.605
 """Width of a character of a monospaced font, in font sizes (the widest in common use)."""
-PROSE = 0.62
-"""Width of a character of running text, in font sizes: the mean of a wide sans serif."""
 PANEL_GAP, ARROW_GAP = 28, 110
 """Between panels, and between those that arrows join."""
 HEADING = 38
@@ -259,7 +285,10 @@ LABELLED, EXPLAINED = 3200, 2400
 """More cells than this have no labels, or no tooltips: the file would exceed 1 MB."""
 TILE_GAP, TILE_LABEL = 8, 20
 """Between tiles that stand side by side, and the height of the name above each."""
-LEAST_WIDTH = 640
+LINE_WIDTH = 720
+"""Lines of text longer than this are hard to follow, however wide the drawing."""
+LEAST_WIDTH, NAME_WIDTH = 320, 640
+"""A drawing is so wide at least, wider for a name in its title, which up to here stays whole."""
 GOOD_WIDTH = 1100
 """Panels stand side by side as long as a drawing is no wider."""
 
@@ -311,9 +340,11 @@ class Cells:
         tips = len(every) <= EXPLAINED
         one = max(len(cell.label) for cell in every)
         two = max(len(line) for cell in every for line in cell.lines)
+        named = (p for p in scene.panels if not p.col_colours and not p.compact)
+        head = max((-(-p.name_width // min(p.runs)) for p in named), default=0)
         if across <= 16 or one == two:
-            return cls(max(28, round(one * 11 * MONO) + 10), 24, 11, 1, tips)
-        return cls(max(26, round(two * 10 * MONO) + 6), 28, 10, 2, tips)
+            return cls(max(28, head, round(one * 11 * MONO) + 10), 24, 11, 1, tips)
+        return cls(max(26, head, round(two * 10 * MONO) + 6), 28, 10, 2, tips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,11 +412,6 @@ class Spot:
         return self.top + self.grid.y(row)
 
 
-def heading_width(panel: Panel) -> int:
-    """Width of a panel's heading, in pixels."""
-    return round(len(panel.heading) * 11 * MONO)
-
-
 @dataclass(frozen=True)
 class Plan:
     """Positions of title, caption, legend and panels of a scene."""
@@ -420,7 +446,8 @@ class Plan:
         grid = self._grid(panel)
         if index:
             return self.gutter[1] + grid.height
-        return self.gutter[0] + max(grid.width, heading_width(panel))
+        heading = round(len(panel.heading) * 11 * MONO)
+        return self.gutter[0] + max(grid.width, heading)
 
     @cached_property
     def spanning(self) -> tuple[Panel | None, Panel | None]:
@@ -467,27 +494,30 @@ class Plan:
     @cached_property
     def width(self) -> int:
         """Width of the drawing."""
-        return max(self.panels_width, LEAST_WIDTH) + 2 * MARGIN
+        names = (text_width(name, 17, bold=True) for name in self.scene.title.split())
+        name = min(ceil(max(names, default=0)), NAME_WIDTH)
+        return max(self.panels_width, LEAST_WIDTH, name) + 2 * MARGIN
 
     @cached_property
     def title(self) -> tuple[str, ...]:
         """The title, broken into lines."""
-        return self._wrapped(self.scene.title, 17)
+        return self._wrapped(self.scene.title, 17, bold=True)
 
     @cached_property
     def caption(self) -> tuple[tuple[str, bool], ...]:
         """The caption, broken into lines, and whether each is part of a warning."""
+        lines = ((line, line.startswith(("WRONG", "Note"))) for line in self.scene.caption)
         return tuple(
-            (part, line.startswith(("WRONG", "Note")))
-            for line in self.scene.caption
-            for part in self._wrapped(line, 12)
+            (part, warns) for line, warns in lines for part in self._wrapped(line, 12, warns)
         )
 
-    def _wrapped(self, line: str, font: int) -> tuple[str, ...]:
-        # Lines longer than this are hard to follow, however wide the drawing.
-        room = self._extent(0, 0) if self.inset else self.width - 2 * MARGIN
-        columns = min(int(room / (font * PROSE)), 150)
-        return tuple(textwrap.wrap(line, columns, break_on_hyphens=False))
+    def _wrapped(self, line: str, font: int, bold: bool) -> tuple[str, ...]:
+        room = min(self._extent(0, 0) if self.inset else self.width - 2 * MARGIN, LINE_WIDTH)
+        for columns in range(min(len(line), 150), 1, -1):
+            parts = textwrap.wrap(line, columns, break_on_hyphens=False)
+            if all(text_width(part, font, bold) <= room for part in parts):
+                return tuple(parts)
+        return (line,)
 
     @cached_property
     def title_y(self) -> int:

@@ -26,7 +26,7 @@ from pycute_xe.kernel.spec.functions import function
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["CUTE", "cute"]
+__all__ = ["CUTE", "cute", "parameters"]
 
 # ------------------------------------------------------------ cute values
 # What an elementwise statement computes, as expressions of C++.
@@ -112,6 +112,11 @@ def converted(kernel: Kernel, source: str, destination: str, value: str) -> str:
     Raises `KernelError` for conversions that cannot be written in CuTe C++.
     """
     cpp = as_numeric(destination).to_cpp()
+    if as_numeric(source).bits < 8 and source != destination:
+        # Their registers are in an order of their own, which a conversion value by value leaves.
+        _refuse(kernel, f"values of {source} are converted by no function of CuTe one by one")
+    if source in ("bf16", "f16") and destination in _ROUNDED and source != destination:
+        return f"{cpp}(float({value}))"
     if source == destination or destination in _ROUNDED:
         return f"{cpp}({value})"
     if source == "f32" and destination in _BOUNDS:
@@ -345,7 +350,7 @@ def _(writer: CuteWriter, statement: ir.If) -> None:
     )
 
 
-def cute(kernel: Kernel) -> str:
+def cute(kernel: Kernel, headers: tuple[str, ...] = ("cute/tensor.hpp",)) -> str:
     """Return a kernel as CuTe C++: types, static assertions of the layouts, a device function."""
     demand_entries(kernel, CUTE)
     writer = CuteWriter(kernel)
@@ -357,14 +362,14 @@ def cute(kernel: Kernel) -> str:
         *(f"using {name} = {parts.copy_cpp(copy)};" for (copy, _), name in parts.copies.items()),
         *(f"using {f.name}_t = {_fragment(parts, f.name)};" for f in kernel.fragments),
     ]
-    arguments = ", ".join(f"{kind} {name}" for kind, name in _parameters(kernel))
+    arguments = ", ".join(f"{kind} {name}" for kind, name in parameters(kernel))
     made = (text for item in parts.copies.items() for text in _copy(kernel, *item))
     declared = (f"{f.name}_t {f.name};" for f in kernel.fragments)
     return "\n".join(
         [
             *(f"// {text}" for text in str(kernel).splitlines()),
             "",
-            "#include <cute/tensor.hpp>",
+            *(f"#include <{header}>" for header in headers),
             "",
             f"namespace {kernel.name}_xe {{",
             "using namespace cute;",
@@ -397,8 +402,8 @@ def _fragment(parts: Parts, name: str) -> str:
     return own if parts.type_of(role) == numeric else f"retyped<{numeric.to_cpp()}, {own}>"
 
 
-def _parameters(kernel: Kernel) -> list[tuple[str, str]]:
-    """(type, name) of each parameter: operands with their strides, sizes, work-group, work-item."""
+def parameters(kernel: Kernel) -> list[tuple[str, str]]:
+    """Return type and name of each parameter: operands with strides, sizes, group, work-item."""
     out: list[tuple[str, str]] = []
     for operand in kernel.operands:
         cpp = operand.value_type.to_cpp()
@@ -441,8 +446,10 @@ def _copy(kernel: Kernel, key: tuple[TiledCopy, str], name: str) -> list[str]:
             f"{name} moves tiles of several matrices of {operand.name}",
             'use emit(kernel, "opencl")',
         )
+    # Two elements and more in a byte: a pointer counts bytes.
+    packed = f" / {8 // bits}" if (bits := operand.value_type.bits) < 8 else ""
     base = "".join(
-        f" + {_stride(operand, m)} * ({plain_text(at)})"
+        f" + {_stride(operand, m)} * ({plain_text(at)}){packed}"
         for m, at in zip(rest, first[0], strict=True)
     )
     shape = [plain_text(operand.modes[m]) if m is not None else "1" for m in modes]
@@ -466,7 +473,7 @@ def _tensor_stride(
 
 
 def _check_names(kernel: Kernel) -> None:
-    names = [name.lstrip("*") for _, name in _parameters(kernel)]
+    names = [name.lstrip("*") for _, name in parameters(kernel)]
     names += [fragment.name for fragment in kernel.fragments]
     names += [s.var for s in kernel.statements() if isinstance(s, ir.Loop)]
     bad = sorted({n for n in names if names.count(n) > 1 or KEYWORDS.fullmatch(n)} - {"thread"})

@@ -14,6 +14,7 @@ from pycute_xe.atom import (
 )
 from pycute_xe.atom.block2d_copy import BLOCK_2D_COPIES
 from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.facts import rows
 from pycute_xe.kernel import Convert, Kernel, Load, Map, Mma, Prefetch, Reorder, Statement, Store
 from pycute_xe.layout import Layout
 from pycute_xe.notation import cpp_tree
@@ -157,8 +158,22 @@ class Parts:
                     except CuteError:
                         continue
                     if same:
+                        self._demand_whole(make.__name__, copy)
                         return _made(operand, cpp, name, stride, op and f"{op}{{}}")
         return copy.to_cpp()
+
+    def _demand_whole(self, maker: str, copy: TiledCopy) -> None:
+        """Refuse a copy of which CUTLASS's own function makes another one."""
+        order = "col" if copy.x_mode == 0 else "row"
+        for row in rows("block2d_names", "maker"):
+            if (row["name"], row["order"]) == (maker, order):
+                raise KernelError(
+                    "emit",
+                    {"kernel": self.kernel.name, "to": '"cute"'},
+                    f"{maker} of CUTLASS moves {row['moves']} of a tensor stored by columns "
+                    f"[{row['source']}]",
+                    'store it by rows, or use emit(kernel, "opencl")',
+                )
 
 
 def _free(name: str, taken: Iterable[str]) -> str:

@@ -378,8 +378,8 @@ def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]
         at += count
 
 
-def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> Iterator[Alu]:
-    """Yield the instructions of a conversion: nearest even, integers saturated.
+def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> Iterator[list[Alu]]:
+    """Yield the instructions of a conversion for 16 elements each: nearest even, saturated.
 
     Element ``i`` of the source goes to ``to[i]`` without moves of its own: see `passes`.
     Raises `KernelError` where no regions do that.
@@ -400,10 +400,10 @@ def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> I
         write, step = _Write(registers), int(into[1] - into[0])
         value = write.read(source.name, source.value_type, places)
         write.narrow(value, *types, place(view, kind, int(into[0]), None, step))
-        yield from write.out
+        yield write.out
 
 
-def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu]:
+def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[list[Alu]]:
     """Yield the instructions of an elementwise statement, 16 elements at a time.
 
     Raises `KernelError` for destinations other than f32, for functions without a formula here, and
@@ -431,7 +431,7 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
             write.into(statement.value, to)
         else:
             write.rounding(statement.value, numeric, to)
-        yield from write.out
+        yield write.out
 
 
 class _Write(Reading):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message as Channels
+from pycute_xe.arch.lsc import Address, DataType, Message as Channels
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.cute import cute
 from pycute_xe.emitting.lowering import LOWERED
@@ -15,6 +15,7 @@ from pycute_xe.emitting.opencl import opencl
 from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.program import host, program
 from pycute_xe.emitting.shared import shared_room
+from pycute_xe.emitting.sycl import sycl
 from pycute_xe.emitting.writer import Writer, Writes, demand_entries
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
@@ -90,7 +91,7 @@ def _access(access: asm.Access) -> str:
         "store" if access.stores else "load",
         "slm",
         access.lanes,
-        DataType(access.size),
+        DataType(access.size, access.vector, access.vector > 1),
         Address("flat", 32, PLACE),
         exec_mask="M1_NM",
         **{"src1" if access.stores else "dst": access.register},
@@ -114,17 +115,7 @@ def _addition(addition: asm.Addition) -> str:
 
 
 def _visa_message(message: asm.Message) -> str:
-    name, block = message.surface.operand, message.block
-    seen = Block2DMessage(
-        block,
-        dst=message.register if block.op == "load" else None,
-        src1=message.register if block.op == "store" else None,
-        surface=(name, f"{name}_width", f"{name}_height", f"{name}_pitch"),
-        x="x",
-        y="y",
-        exec_mask="M1",
-    )
-    return f"{seen}  // x = {message.x}, y = {message.y}"
+    return f"{asm.block_message(message)}  // x = {message.x}, y = {message.y}"
 
 
 def visa(kernel: Kernel) -> str:
@@ -154,7 +145,7 @@ def _declared(variable: asm.Declared) -> str:
 
 # ------------------------------------------------------------ emitter
 
-Language = Literal["opencl", "visa", "cute", "host", "program", "xegpu"]
+Language = Literal["opencl", "visa", "cute", "host", "program", "sycl", "xegpu"]
 Device = Literal["gpu", "cpu"]
 
 
@@ -169,20 +160,20 @@ def _spelled(write: Callable[[Kernel], str], mark: str = "//") -> Callable[[Kern
     return written
 
 
-_LANGUAGES: dict[str, Callable[[Kernel], str]] = {
-    "opencl": _spelled(opencl),
-    "visa": _spelled(visa),
-    "cute": _spelled(cute),
-    "host": _spelled(host, "#"),
-    "program": lambda kernel: program(kernel, spelled(kernel)[0]),
-    "xegpu": xegpu,
-}
-
-
-# What is not for Intel's GPUs alone.
-_PORTABLE: dict[str, Callable[[Kernel], str]] = {
-    "opencl": _spelled(portable),
-    "host": _spelled(lambda kernel: host(kernel, "cpu"), "#"),
+_LANGUAGES: dict[Device, dict[str, Callable[[Kernel], str]]] = {
+    "gpu": {
+        "opencl": _spelled(opencl),
+        "visa": _spelled(visa),
+        "cute": _spelled(cute),
+        "host": _spelled(lambda kernel: host(kernel, "gpu"), "#"),
+        "program": lambda kernel: program(kernel, spelled(kernel)[0]),
+        "sycl": lambda kernel: sycl(kernel, *spelled(kernel)),
+        "xegpu": xegpu,
+    },
+    "cpu": {
+        "opencl": _spelled(portable),
+        "host": _spelled(lambda kernel: host(kernel, "cpu"), "#"),
+    },
 }
 
 
@@ -199,7 +190,8 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
     library claims of them, and the device function, with strides in elements. ``"host"`` is the
     Python that launches the OpenCL C through pyopencl. ``"program"`` is a whole Python file: the
     OpenCL C for GPUs and for CPUs, operands placed as messages demand, a comparison with NumPy, and
-    timings, which `read_report` reads. ``"xegpu"`` is a module of MLIR's XeGPU at the level of a
+    timings, which `read_report` reads. ``"sycl"`` is such a file in C++ for DPC++ around the CuTe
+    C++, with the line that compiles it. ``"xegpu"`` is a module of MLIR's XeGPU at the level of a
     work-group. A name that a language keeps for itself is another one in the text, which says so.
 
     ``device="cpu"`` writes the OpenCL C, or the host program, for a CPU's OpenCL: the same
@@ -216,23 +208,7 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
     >>> print(*[line for line in emit(gemm).splitlines() if "  XE_DPAS(" in line], sep="\n")
         XE_DPAS(bf.bf.8.8, tCrC_f.0, tCrC_f.0, tCrB.0, tCrA(0,0));
     """
-    if device not in ("gpu", "cpu"):
-        raise InputError(
-            "emit", {"device": shortly(device)}, "the device is unknown", 'use "gpu" or "cpu"'
-        )
-    language = _LANGUAGES.get(to)
-    if language is None:
-        known = ", ".join(f'"{name}"' for name in _LANGUAGES)
-        raise InputError(
-            "emit", {"to": shortly(to)}, f"the language {shortly(to)} is unknown", f"use {known}"
-        )
-    if device == "cpu" and to not in _PORTABLE:
-        raise InputError(
-            "emit",
-            {"to": to, "device": device},
-            "a program has the texts of both" if to == "program" else f'"{to}" is for GPUs alone',
-            'leave device= out, or use to="opencl" or to="host"',
-        )
+    write = _writer(to, device)
     if not kernel.name.isidentifier():
         raise KernelError(
             "emit",
@@ -241,7 +217,27 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
             "use letters, digits and _",
         )
     _demand_compiled(kernel)
-    return _PORTABLE[to](kernel) if device == "cpu" else language(kernel)
+    return write(kernel)
+
+
+def _writer(to: str, device: Device) -> Callable[[Kernel], str]:
+    if device not in _LANGUAGES:
+        raise InputError(
+            "emit", {"device": shortly(device)}, "the device is unknown", 'use "gpu" or "cpu"'
+        )
+    if to not in _LANGUAGES["gpu"]:
+        known = ", ".join(f'"{name}"' for name in _LANGUAGES["gpu"])
+        raise InputError(
+            "emit", {"to": shortly(to)}, f"the language {shortly(to)} is unknown", f"use {known}"
+        )
+    if to not in _LANGUAGES[device]:
+        raise InputError(
+            "emit",
+            {"to": to, "device": device},
+            "a program has the texts of both" if to == "program" else f'"{to}" is for GPUs alone',
+            'leave device= out, or use to="opencl" or to="host"',
+        )
+    return _LANGUAGES[device][to]
 
 
 def _demand_compiled(kernel: Kernel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.dpas import DpasMessage
+from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.arch.regions import GRF, SPAN, Move, Region, moves, moves_from, region
 from pycute_xe.arch.target import grf_bytes
+from pycute_xe.emitting.weaving import woven
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
@@ -23,6 +26,8 @@ __all__ = [
     "Addition",
     "Alu",
     "Barrier",
+    "Begin",
+    "block_message",
     "Fencing",
     "Instruction",
     "Message",
@@ -89,7 +94,7 @@ LANE = "xe_lane"
 class Region2D:
     """The rows of an operand that a message sees: which mode runs down, and the other indices.
 
-    ``at`` has an index for each mode; those of the modes that run along x and y do not count.
+    ``at`` has an index for each mode, 0 for those that run along x and y.
     """
 
     operand: str
@@ -101,11 +106,37 @@ class Region2D:
 class Message:
     """A block-2D message: the registers it fills or stores, empty for a prefetch; x and y.
 
-    x counts elements of the block, y rows.
+    x counts elements of the block, y rows. ``payload`` is the register that has them, if one does.
     """
 
     block: Block2D
     register: str
+    surface: Region2D
+    x: Index
+    y: Index
+    payload: str = ""
+
+
+def block_message(message: Message) -> Block2DMessage:
+    """Return a message as the manual's vISA has it; indices are left out."""
+    name, op = message.surface.operand, message.block.op
+    return Block2DMessage(
+        message.block,
+        dst=message.register if op == "load" else None,
+        src1=message.register if op == "store" else None,
+        surface=(name, f"{name}_width", f"{name}_height", f"{name}_pitch"),
+        x="x",
+        y="y",
+        exec_mask="M1",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """An address payload is made: what a message of a block sees, and where the first starts."""
+
+    payload: str
+    block: Block2D
     surface: Region2D
     x: Index
     y: Index
@@ -151,7 +182,8 @@ class Alu:
 class Access:
     """A message of 16 work-items, or fewer, to shared memory: what it moves, and each one's byte.
 
-    ``stores`` tells its direction; ``at`` counts the work-items by `LANE`.
+    ``stores`` tells its direction; ``at`` counts the work-items by `LANE`. A ``vector`` of more
+    than one element is a block that one work-item moves for all, from register to register.
     """
 
     stores: bool
@@ -159,6 +191,7 @@ class Access:
     lanes: int
     register: str
     at: Index
+    vector: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +357,9 @@ class Registers:
         self._declared: list[Declared] = []
         self._predicate = self._lanes = ""
         self._joined = renamings(kernel)
+        self.woven = woven(kernel, self._joined, self.taken_by)
+        for name, each in self.woven.items():
+            self._rooms[name] = each.bytes
         for name, room in self._rooms.items():
             if name not in self._joined:
                 self._declared.append(Declared(name, "ud", room // 4))
@@ -348,10 +384,16 @@ class Registers:
 
     def place(self, fragment: str, byte: int) -> tuple[str, int]:
         """Return the variable, and the byte of it, that hold a byte of a fragment."""
+        if fragment in self.woven:
+            return fragment, self.woven[fragment].place(byte)
         joined = self._joined.get(fragment)
         if joined is None or joined.moves_nothing:
             return fragment, byte
         return joined.source, joined.place(byte)
+
+    def whole(self, name: str) -> str:
+        """Return the fragment that a view shows, or itself."""
+        return next((d.of or name for d in self._declared if d.name == name), name)
 
     def view(self, fragment: str, kind: str, at: int = 0) -> str:
         """Return the name of a view of a fragment in a type, from a byte of it on."""
@@ -370,6 +412,16 @@ class Registers:
     def temporary(self, number: int, kind: str = "f") -> str:
         """Return a register of its own, as 16 dwords of a type."""
         return self._own(f"xe_t{number}", 1, kind)
+
+    def payload(self, number: int) -> str:
+        """Return a register for an address payload, as dwords."""
+        return self._own(f"xe_payload{number}", 1, "ud")
+
+    def taken_by(self, fragments: Iterable[str]) -> int:
+        """Return how many registers fragments take; those that share them count once."""
+        joined = self._joined
+        rooms = {joined[name].source if name in joined else name for name in fragments}
+        return sum(self._rooms[name] for name in rooms) // grf_bytes()
 
     def temporaries(self, count: int, kind: str) -> str:
         """Return so many registers side by side, as dwords of a type."""

@@ -20,6 +20,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from pycute_xe.emitting.figures import DEVICES, Figures
 from pycute_xe.emitting.valuing import rounded, wide
 
 Sizes = Mapping[str, int]
@@ -28,8 +29,6 @@ Window = tuple[range, ...]
 
 ROOM = 1 << 23
 """Numbers of one array while an output is computed with NumPy."""
-SLOW = 12_000
-"""Instructions on registers from which on a CPU's compiler takes half a minute."""
 
 
 class Refused(Exception):
@@ -68,22 +67,37 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Target:
+    """A kernel for a kind of device: its text, and what that device's launch and compiler take.
+
+    ``lanes`` are the work-items of a subgroup, ``options`` the compiler's by the registers of a
+    thread, ``demands`` an extension that the device must have, ``slow`` says that the compiler
+    takes more than 30 s, and ``common`` are sizes to begin with.
+    """
+
+    text: str
+    lanes: int
+    options: Mapping[int, str]
+    demands: str
+    slow: bool
+    common: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """A kernel as a program has it: texts by kind of device, and all that a launch needs."""
+    """A kernel as a program has it: a target by kind of device, and all that a launch needs."""
 
     name: str
     function: str
     identity: str
     subgroups: int
     sizes: tuple[str, ...]
-    common: Mapping[str, Mapping[str, int]]
     tensors: tuple[Tensor, ...]
     outputs: tuple[Output, ...]
     groups: Callable[[Sizes, Arrays], tuple[int, ...]]
     operations: Callable[[Sizes], int]
     rules: tuple[tuple[str, str, int], ...]
-    options: Mapping[str, str]
-    texts: Mapping[str, str]
+    targets: Mapping[str, Target]
 
 
 # ------------------------------------------------------------ memory
@@ -115,8 +129,12 @@ def surface(kernel: Kernel, tensor: Tensor, sizes: Sizes, pitch: int | None) -> 
         raise Refused(f"{tensor.name}: a pitch of {step} bytes is below the {width} of a row")
     for quantity, how, bound in kernel.rules:
         value = measured[quantity]
-        right = {"at_least": value >= bound, "at_most": value <= bound}.get(how, value % bound == 0)
-        if not right:
+        right = {
+            "at_least": value >= bound,
+            "at_most": value <= bound,
+            "multiple_of": value % bound == 0,
+        }
+        if not right[how]:
             must = how.replace("_", " ").replace("multiple of", "a multiple of")
             raise Refused(f"{tensor.name}: its {quantity} of {value} must be {must} {bound}")
     return Surface(shape, rows, width, step, pitches)
@@ -167,7 +185,7 @@ def _shaped(tensor: Tensor, rows: Any, place: Surface) -> Any:
 
 def sizes_of(kernel: Kernel, kind: str, asked: Sizes, arrays: Arrays) -> dict[str, int]:
     """Return the sizes: those that are asked for, those of files, and common ones."""
-    sizes = dict(kernel.common[kind])
+    sizes = dict(kernel.targets[kind].common)
     for tensor in kernel.tensors:
         for mode, extent in zip(tensor.modes, np.shape(arrays.get(tensor.name, 0)), strict=False):
             sizes |= {mode: extent} if mode in sizes else {}
@@ -224,10 +242,9 @@ def device_of(cl: Any, kind: str | None) -> tuple[Any, str]:
         there = [d for platform in cl.get_platforms() for d in platform.get_devices()]
     except cl.Error:
         there = []
-    kinds = {"gpu": cl.device_type.GPU, "cpu": cl.device_type.CPU}
-    for name in (kind,) if kind else kinds:
+    for name in (kind,) if kind else DEVICES:
         for device in there:
-            if device.type & kinds[name]:
+            if device.type & getattr(cl.device_type, name.upper()):
                 return device, name
     what = f"no {kind.upper()}" if kind else "no device"
     raise Refused(
@@ -236,14 +253,11 @@ def device_of(cl: Any, kind: str | None) -> tuple[Any, str]:
     )
 
 
-BLOCKS = "cl_intel_subgroup_2d_block_io"
-
-
-def demand_device(device: Any, kind: str, needed: tuple[int, ...]) -> None:
+def demand_device(device: Any, target: Target, needed: tuple[int, ...]) -> None:
     """Refuse a device without block-2D messages, and one with too little memory."""
-    if kind == "gpu" and BLOCKS not in device.extensions.split():
+    if target.demands and target.demands not in device.extensions.split():
         raise Refused(
-            f"{device.name} has no block-2D messages ({BLOCKS}): use one of Xe-HPC or Xe2"
+            f"{device.name} has no block-2D messages ({target.demands}): use one of Xe-HPC or Xe2"
         )
     for what, bytes_, limit in (
         ("one operand", max(needed), device.max_mem_alloc_size),
@@ -254,13 +268,12 @@ def demand_device(device: Any, kind: str, needed: tuple[int, ...]) -> None:
             raise Refused(f"{need}, {device.name} gives {limit:,}: use smaller sizes")
 
 
-def built(cl: Any, context: Any, kernel: Kernel, kind: str, registers: int) -> Any:
+def built(cl: Any, context: Any, kernel: Kernel, target: Target, registers: int) -> Any:
     """Return the kernel, compiled for the device."""
-    options = kernel.options[kind] if registers == 256 else kernel.options["cpu"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            program = cl.Program(context, kernel.texts[kind]).build(options)
+            program = cl.Program(context, target.text).build(target.options[registers])
         except cl.Error as error:
             lines = [line for line in str(error).splitlines() if "error" in line]
             raise Refused(f"{kernel.name} does not build: {(lines or [str(error)])[0]}") from error
@@ -321,15 +334,15 @@ def arguments(kernel: Kernel, given: Given, buffers: Arrays) -> list[Any]:
 
 
 def launched(
-    cl: Any, device: Any, kind: str, kernel: Kernel, given: Given, registers: int
+    cl: Any, device: Any, target: Target, kernel: Kernel, given: Given, registers: int
 ) -> tuple[Launch, float]:
     """Return the kernel ready to run, and the seconds that its compiler took."""
     context = cl.Context([device])
     queue = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-    if kind == "cpu" and kernel.texts[kind].count("XE_ALU(") > SLOW:
+    if target.slow:
         print("the compiler takes more than 30 s for this kernel", flush=True)
     start = time.perf_counter()
-    call = built(cl, context, kernel, kind, registers)
+    call = built(cl, context, kernel, target, registers)
     seconds = time.perf_counter() - start
     buffers: dict[str, Any] = {}
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
@@ -339,7 +352,7 @@ def launched(
         rows = empty if array is None else packed(tensor, array, place)
         buffers[tensor.name] = cl.Buffer(context, flags, hostbuf=rows)
     call.set_args(*arguments(kernel, given, buffers))
-    lanes = (16 if kind == "gpu" else 1) * kernel.subgroups
+    lanes = target.lanes * kernel.subgroups
     first, *others = kernel.groups(given.sizes, given.inputs)
     shape = ((lanes * first, *others), (lanes, *(1 for _ in others)))
     return Launch(cl, queue, kernel, given.places, buffers, call, shape), seconds
@@ -403,27 +416,7 @@ def differing(output: Output, out: Any, wanted: Any, window: Window) -> str:
 # ------------------------------------------------------------ report
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """What a run of a program measured."""
-
-    kernel: str
-    identity: str
-    device: str
-    kind: str
-    driver: str
-    sizes: tuple[tuple[str, int], ...]
-    registers: int
-    build_seconds: float
-    seconds: tuple[float, ...]
-    operations: int
-    bytes: int
-    compared: float
-    tolerance: float
-    different: str
-
-
-def document(measured: Measurement) -> str:
+def document(measured: Figures) -> str:
     """Return a measurement as a document of pycute_xe, which `read_report` reads."""
     value = {"class": "Measurement", **asdict(measured)}
     return json.dumps({"format": "pycute_xe", "version": 1, "kind": "Measurement", "value": value})
@@ -439,7 +432,7 @@ def traffic(launch: Launch) -> int:
     )
 
 
-def printed(measured: Measurement) -> None:
+def printed(measured: Figures) -> None:
     """Print what was measured."""
     print(f"device   {measured.device}, driver {measured.driver}")
     print(f"sizes    {' '.join(f'{name}={size}' for name, size in measured.sizes)}")
@@ -477,7 +470,7 @@ def options_of(kernel: Kernel, given: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--pitch", type=numbers, default={}, help="bytes from row to row: A=8192")
     parser.add_argument("--data", type=Path, help="a .npz file of operands by name")
-    parser.add_argument("--device", choices=("gpu", "cpu"), help="a GPU before a CPU if left out")
+    parser.add_argument("--device", choices=DEVICES, help="a GPU before a CPU if left out")
     parser.add_argument(
         "--registers", type=int, choices=(128, 256), default=256, help="of a thread"
     )
@@ -488,22 +481,23 @@ def options_of(kernel: Kernel, given: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def measured(kernel: Kernel, options: argparse.Namespace) -> Measurement:
+def measured(kernel: Kernel, options: argparse.Namespace) -> Figures:
     """Run a kernel as asked: once to compare, then to warm up, then timed."""
     cl = opencl()
     device, kind = device_of(cl, options.device)
+    target = kernel.targets[kind]
     arrays = dict(np.load(options.data)) if options.data else {}
     sizes = sizes_of(kernel, kind, options.size, arrays)
     tensors = [t for t in kernel.tensors if t.modes]
     places = {t.name: surface(kernel, t, sizes, options.pitch.get(t.name)) for t in tensors}
-    demand_device(device, kind, tuple(p.rows * p.pitch for p in places.values()))
+    demand_device(device, target, tuple(p.rows * p.pitch for p in places.values()))
     given = Given(sizes, places, inputs_of(kernel, sizes, arrays, options.seed))
-    launch, building = launched(cl, device, kind, kernel, given, options.registers)
+    launch, building = launched(cl, device, target, kernel, given, options.registers)
     launch.once()
     different, share = compared(launch, given, options.compare)
     launch.once()
     seconds = tuple(launch.once() for _ in range(max(1, options.repeat)))
-    return Measurement(
+    return Figures(
         kernel.name, kernel.identity, device.name.strip(), kind, device.driver_version,
         tuple((name, sizes[name]) for name in kernel.sizes), options.registers, building, seconds,
         kernel.operations(sizes), traffic(launch), share,

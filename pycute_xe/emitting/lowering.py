@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from dataclasses import replace
+from itertools import chain, product
 from typing import Any, assert_never
 
 import numpy as np
@@ -225,15 +226,25 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Fill) -> Instruct
 
 @LOWERED.of(ir.Reorder)
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reorder) -> Instructions:
-    if statement.destination in registers.joined:
-        return
+    if statement.destination not in registers.joined | registers.woven.keys():
+        yield from chain(*_reordered(registers, statement))
+
+
+def _reordered(registers: asm.Registers, statement: ir.Reorder) -> Iterator[list[asm.Alu]]:
+    """Yield the instructions of a reorder, together those that write some elements."""
     source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
     slots = table(statement.slots).reshape(-1)
     if source.value_type != target.value_type:
         yield from converted(registers, statement, slots)
         return
     moves = asm.moves(slots, target.value_type.bits, target.elements)
-    yield from _moved(registers, statement, moves)
+    yield from ([one] for one in _moved(registers, statement, moves))
+
+
+@LOWERED.of(ir.Map)
+def _(kernel: Kernel, registers: asm.Registers, statement: ir.Map) -> Instructions:
+    if statement.destination not in registers.woven:
+        yield from chain(*mapped(kernel, registers, statement))
 
 
 @LOWERED.of(ir.Part)
@@ -245,7 +256,7 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Part) -> Instruct
 
 def _moved(
     registers: asm.Registers, statement: ir.Reorder | ir.Part, moves: list[asm.Move]
-) -> Instructions:
+) -> Iterator[asm.Alu]:
     for move in moves:
         kind = _UNSIGNED[move.bytes]
         to = registers.view(statement.destination, kind)
@@ -256,9 +267,8 @@ def _moved(
 
 @LOWERED.of(ir.Convert)
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Convert) -> Instructions:
-    return converted(
-        registers, statement, np.arange(16 * registers.fragment(statement.source).slots)
-    )
+    slots = 16 * registers.fragment(statement.source).slots
+    return chain(*converted(registers, statement, np.arange(slots)))
 
 
 @LOWERED.of(ir.Reduce)
@@ -277,13 +287,12 @@ def _(_kernel: Kernel, _registers: asm.Registers, statement: ir.Statement) -> In
 
 
 LOWERED.of(ir.Prefetch, ir.Load, ir.Store)(messages)
-LOWERED.of(ir.Map)(mapped)
 LOWERED.of(ir.AtomicStore)(additions)
 LOWERED.of(ir.SharedLoad, ir.SharedStore)(shared_accesses)
 
 
 @LOWERED.of(ir.Mma)
-def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Mma) -> Instructions:
+def _(kernel: Kernel, registers: asm.Registers, statement: ir.Mma) -> Instructions:
     mma = statement.mma
     op, (reps_m, reps_k) = mma.atom.op, mma.repetitions("A")
     reps_n = mma.repetitions("B")[0]
@@ -293,7 +302,10 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Mma) -> Instructi
         view, at = registers.place(name, byte)
         return Register(registers.view(view, "ud"), at)
 
+    made = {name: _pieces(kernel, registers, name) for name in (statement.a, statement.b)}
     for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
+        yield from made[statement.a].pop(m + reps_m * k, ())
+        yield from made[statement.b].pop(n + reps_n * k, ())
         at = Register(c, (m + reps_m * n) * op.bytes_D)
         yield asm.Multiply(
             DpasMessage(
@@ -307,3 +319,35 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Mma) -> Instructi
                 depth=op.depth,
             )
         )
+
+
+def _pieces(kernel: Kernel, registers: asm.Registers, name: str) -> dict[int, list[asm.Alu]]:
+    """Return the instructions that make each piece of an operand, if it is made in pieces."""
+    made: dict[int, list[asm.Alu]] = {}
+    if (whole := registers.woven.get(name)) is None:
+        return made
+    maps = (mapped(kernel, registers, each) for each in whole.maps)
+    for group in chain(_reordered(registers, whole.reorder), *maps):
+        number = max(_last(registers, name, one) for one in group) // whole.piece
+        made.setdefault(number, []).extend(_placed(registers, name, one) for one in group)
+    return made
+
+
+def _last(registers: asm.Registers, name: str, one: asm.Alu) -> int:
+    """Return the first byte of a fragment that an instruction writes, -1 where it writes none."""
+    to = one.to
+    if not isinstance(to, asm.Place) or registers.whole(to.name) != name:
+        return -1
+    return to.element * asm.BYTES[to.kind]
+
+
+def _placed(registers: asm.Registers, name: str, one: asm.Alu) -> asm.Alu:
+    """Return an instruction on a fragment that is made in pieces where these lie."""
+
+    def moved(place: Any) -> Any:
+        if not isinstance(place, asm.Place) or registers.whole(place.name) != name:
+            return place
+        size = asm.BYTES[place.kind]
+        return replace(place, element=registers.place(name, place.element * size)[1] // size)
+
+    return replace(one, to=moved(one.to), sources=tuple(map(moved, one.sources)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 
+from pycute_xe.emitting.figures import DEVICES, Figures
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir.identity import identity
@@ -17,35 +18,16 @@ __all__ = ["Measurement"]
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Figures):
     """A kernel on a device: its identity, sizes, timings, and whether its results were right.
 
-    ``identity`` is `identity` of the kernel; ``kind`` of the device is gpu or cpu; ``seconds`` are
-    those of each run. ``operations`` counts additions and multiplications, ``bytes`` each operand
-    once. ``compared`` is the share of elements that NumPy computed too, within ``tolerance`` of the
-    largest; ``different`` names the first that differs and is empty where none does. Raises
-    `InputError` naming a figure that no run has.
+    Its fields are those of `Figures`. Raises `InputError` naming a figure that no run has.
 
     >>> one = Measurement("gemm", "0" * 64, "Arc B580", "gpu", "26.1", (("M", 8),), 256, 0.5,
     ...     (2e-6, 1e-6, 4e-6), 4096, 512, 1.0, 0.0, "")
     >>> one.equal, one.usual, one.operations_per_second
     (True, 2e-06, 2048000000.0)
     """
-
-    kernel: str
-    identity: str
-    device: str
-    kind: str
-    driver: str
-    sizes: tuple[tuple[str, int], ...]
-    registers: int
-    build_seconds: float
-    seconds: tuple[float, ...]
-    operations: int
-    bytes: int
-    compared: float
-    tolerance: float
-    different: str
 
     _repr_mimebundle_ = shown
 
@@ -60,7 +42,7 @@ class Measurement:
         timed = (self.build_seconds, self.tolerance, *self.seconds)
         for right, condition in (
             (digits, "the identity is not 64 hexadecimal digits"),
-            (self.kind in ("gpu", "cpu"), f"{self.kind!r} is neither gpu nor cpu"),
+            (self.kind in DEVICES, f"{self.kind!r} is neither {' nor '.join(DEVICES)}"),
             (len(set(names)) == len(names), "a size is named twice"),
             (all(size >= 1 for _, size in self.sizes), "a size must be 1 or more"),
             (self.registers in (128, 256), "the registers of a thread must be 128 or 256"),

@@ -39,11 +39,19 @@ _CPP = (
     "operator or or_eq protected public reinterpret_cast requires static_assert static_cast "
     "template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq"
 )
-_HOST = "queue kernel context text groups build launch np cl OPTIONS"
+_HOST = "queue kernel context text groups build launch np cl OPTIONS REGISTERS std sycl get printf"
+_CUTE = (
+    "cute fill make_tensor make_layout make_shape make_stride make_coord make_gmem_ptr "
+    "make_identity_tensor barrier_arrive barrier_wait retyped viewed tile_at by_mode same moved "
+    "register_tv reordered Layout Shape Stride Step Mma"
+)
+"""What CuTe's texts call, and SYCL's; CUTLASS makes a macro of ``printf``."""
 _MACROS = (
     r"M_\w+|CL\w*_\w+|cl_\w+|cles_\w+|(FLT|DBL|HALF|FP|ATOMIC|HUGE)_\w+|\w+_(MAX|MIN|BIT|DIM)|"
-    r"INFINITY|NAN|NULL|MAXFLOAT|CLINKAGE|unix|linux|i386|image\dd_\w+"
+    r"INFINITY|NAN|NULL|MAXFLOAT|CLINKAGE|unix|linux|i386|image\dd_\w+|"
+    r"E[A-Z0-9]+|errno|BUFSIZ|CLOCKS_PER_SEC|(EXIT|SEEK|LC|L|P)_\w+|SIG\w+|\w+_t"
 )
+"""Macros of C's headers, of which C++'s include the most, and names that types have."""
 _CALLS = (
     r"(convert|as|intel|sub_group|work_group|atom|atomic|native|half|get|async|read|write|amd|arm|"
     r"clock|dot|ndrange|wait|bitfield|vload|vstore|vloada|vstorea|fast|create|set|is|enqueue)\w*|"
@@ -77,7 +85,12 @@ def _words() -> frozenset[str]:
     )
     code = re.sub(r"//.*", "", "\n".join(preludes))
     own = re.findall(r"([a-z]\w*)\(", code)
-    return frozenset(own) | {*f"{_C} {_CPP} {_HOST}".split(), *kwlist, SUBGROUP_INDEX, "thread"}
+    return frozenset(own) | {
+        *f"{_C} {_CPP} {_HOST} {_CUTE}".split(),
+        *kwlist,
+        SUBGROUP_INDEX,
+        "thread",
+    }
 
 
 def _is_word(name: str) -> bool:
@@ -147,7 +160,7 @@ def spelled(kernel: Kernel) -> tuple[Kernel, dict[str, str]]:
     {'half': 'half_'}
     """
     spelling = _Spelling()
-    function = spelling.name(kernel.name, _is_call)
+    function = spelling.name(kernel.name, _is_call, "_device", "_xe")
     things: dict[str, str] = {}
     for part in (*kernel.fragments, *kernel.shared):
         things[part.name] = spelling.name(part.name, _is_visa)
@@ -179,7 +192,8 @@ def spelled(kernel: Kernel) -> tuple[Kernel, dict[str, str]]:
 
 def _behind(operand: Operand) -> Iterable[str]:
     rank = len(operand.modes)
-    return ("_width", "_height", "_pitch", *(f"_pitch{mode}" for mode in range(rank)))
+    of_modes = (f"_{what}{mode}" for what in ("pitch", "stride") for mode in range(rank))
+    return ("_width", "_height", "_pitch", "_ld", *of_modes)
 
 
 class _Renaming:

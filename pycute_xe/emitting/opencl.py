@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from pycute_xe.arch.lsc import encode_descriptor
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masks import lane_numbers
+from pycute_xe.emitting.names import spelled
+from pycute_xe.emitting.payloads import Plan, planned
 from pycute_xe.emitting.shared import shared_room
 from pycute_xe.emitting.writer import (
     Writer,
@@ -23,6 +28,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
 
 __all__ = [
+    "BEFORE",
     "OPENCL",
     "OpenCLWriter",
     "message_call",
@@ -30,6 +36,7 @@ __all__ = [
     "parameters",
     "prelude",
     "scalar_text",
+    "statement_lines",
 ]
 
 OPENCL: Meanings[Writes] = Meanings("emit")
@@ -50,18 +57,43 @@ class OpenCLWriter(Writer):
         """Start with nothing written."""
         super().__init__(kernel, OPENCL, level=1)
         self.registers = asm.Registers(kernel)
+        self._plans: list[Plan] = []
 
-    def call(self, instruction: asm.Instruction) -> str:
+    @contextmanager
+    def payloads_of(self, loop: ir.Loop) -> Generator[Plan]:
+        """Write a loop's body with address payloads that stay from trip to trip."""
+        taken = sum(plan.count for plan in self._plans)
+        self._plans.append(self.planned(loop, taken))
+        yield self._plans[-1]
+        self._plans.pop()
+
+    def planned(self, loop: ir.Loop, taken: int) -> Plan:
+        """Return the payloads of a loop inside loops that have so many."""
+        return planned(self.kernel, self.registers, loop, taken)
+
+    def placed(self, instruction: asm.Instruction) -> list[asm.Instruction]:
+        """Return what stands in place of an instruction in the loop that is written."""
+        plan = self._plans[-1].replaced if self._plans else []
+        return plan.pop(0) if plan and isinstance(instruction, asm.Message) else [instruction]
+
+    def call(self, instruction: asm.Instruction | asm.Begin) -> str:
         """Return an instruction as a call of the prelude."""
         return _call(self.kernel, instruction, self.widened)
 
 
 @OPENCL.of(ir.Loop)
-def _(writer: Writer, statement: ir.Loop) -> None:
+def _(writer: OpenCLWriter, statement: ir.Loop) -> None:
     var, start, stop = statement.var, c_text(statement.start), c_text(statement.stop)
-    # Unrolled, the text would hold other messages than the listing.
-    writer.put("__attribute__((opencl_unroll_hint(1)))")
-    writer.block(f"for (int {var} = {start}; {var} < {stop}; ++{var})", statement.body)
+    with writer.payloads_of(statement) as plan:
+        for instruction in plan.before:
+            writer.put(writer.call(instruction))
+        # Unrolled, the text would hold other messages than the listing.
+        writer.put("__attribute__((opencl_unroll_hint(1)))")
+        writer.put(f"for (int {var} = {start}; {var} < {stop}; ++{var}) {{")
+        writer.inside(statement.body)
+        for instruction in plan.behind:
+            writer.put(f"  {writer.call(instruction)}")
+        writer.put("}")
 
 
 @OPENCL.of(ir.If)
@@ -72,11 +104,18 @@ def _(writer: Writer, statement: ir.If) -> None:
 @OPENCL.of(*LOWERED)
 def _(writer: OpenCLWriter, statement: ir.Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
-        writer.put(writer.call(instruction))
+        for each in writer.placed(instruction):
+            writer.put(writer.call(each))
 
 
-def _call(kernel: Kernel, instruction: asm.Instruction, widened: str) -> str:
+def _call(kernel: Kernel, instruction: asm.Instruction | asm.Begin, widened: str) -> str:
     """Return an instruction as a call of the prelude."""
+    if isinstance(instruction, asm.Begin):
+        block = instruction.block
+        at = f"{c_text(instruction.x)}, {c_text(instruction.y)}"
+        surface = surface_of(kernel.operand(instruction.surface.operand), instruction.surface)
+        shape = f"{block.count}, {block.width}, {block.height}"
+        return f"XE_PAYLOAD({instruction.payload}, {shape}, {surface}, {at});"
     if isinstance(instruction, asm.Message):
         block = str(instruction.block).rpartition(":")[2]
         return message_call(kernel, instruction, block)
@@ -89,6 +128,9 @@ def _call(kernel: Kernel, instruction: asm.Instruction, widened: str) -> str:
         return _alu(instruction)
     if isinstance(instruction, asm.Access):
         name = "STORE" if instruction.stores else "LOAD"
+        if instruction.vector > 1:
+            moved = f"{instruction.register}, {instruction.size}, {instruction.vector}"
+            return f"XE_SHARED_{name}_BLOCK({moved}, {c_text(instruction.at)});"
         size = instruction.size.replace("u32", widened)
         moved = f"{instruction.register}, {size}, {instruction.lanes}"
         return f"XE_SHARED_{name}({moved}, {c_text(instruction.at)});"
@@ -119,6 +161,8 @@ def _addition(kernel: Kernel, addition: asm.Addition) -> str:
 
 def message_call(kernel: Kernel, message: asm.Message, block: str) -> str:
     """Return a block-2D message as a call of the prelude; ``block`` says what it moves."""
+    if message.payload:
+        return _sent(message, block)
     place = f"{c_text(message.x)}, {c_text(message.y)}"
     surface = surface_of(kernel.operand(message.surface.operand), message.surface)
     if message.block.op == "load":
@@ -126,6 +170,18 @@ def message_call(kernel: Kernel, message: asm.Message, block: str) -> str:
     if message.block.op == "store":
         return f"XE_STORE_2D({surface}, {place}, {message.register}, {block});"
     return f"XE_PREFETCH_2D({block}, {surface}, {place});"
+
+
+def _sent(message: asm.Message, block: str) -> str:
+    """Return a block-2D message whose payload stands in a register: its data and descriptor."""
+    seen, data = asm.block_message(message), message.register
+    by = f"{message.payload}, 0x{encode_descriptor(seen).desc:08x}"
+    calls = {
+        "load": f"XE_LOAD({data}, {seen.registers('pvc')}, {by})",
+        "store": f"XE_STORE({by}, {data}, {seen.source_registers('pvc')})",
+        "prefetch": f"XE_PREFETCH({by})",
+    }
+    return f"{calls[message.block.op]};  // {block}"
 
 
 def surface_of(operand: Operand, seen: asm.Region2D) -> str:
@@ -211,6 +267,32 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
             "",
         ]
     )
+
+
+BEFORE = -1
+"""The number of lines that stand before the first statement."""
+
+
+def statement_lines(kernel: Kernel, text: str) -> dict[int, int]:
+    """Return the number of the statement that wrote each line of a kernel's function.
+
+    Lines count from 1; those of the prelude are left out, those before the first statement have
+    the number `BEFORE`. ``text`` is what ``emit(kernel)`` returns.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> text = cx.emit(gemm)
+    >>> first = min(line for line, number in statement_lines(gemm, text).items() if number == 0)
+    >>> text.splitlines()[first - 1].strip()
+    '// fill      tCrC = 0'
+    """
+    writer = OpenCLWriter(spelled(kernel)[0])
+    writer.body(writer.kernel.body)
+    lines = text.splitlines()
+    head = next(i for i, line in enumerate(lines, 1) if line.startswith("__kernel"))
+    first = len(lines) - len(writer.lines)  # a brace follows them
+    before = dict.fromkeys(range(head, first), BEFORE)
+    return before | dict(enumerate(writer.owners, first))
 
 
 def _declared_surface(operand: Operand) -> str:

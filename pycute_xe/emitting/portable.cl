@@ -229,6 +229,12 @@ XE_MULTIPLIES(u4, u4, d)
   XE_LANES(LANES) (TO)[xe_lane] = *(__local const XE_AS_##SIZE *)(xe_shared + (AT))
 #define XE_SHARED_STORE(FROM, SIZE, LANES, AT) \
   XE_LANES(LANES) *(__local XE_AS_##SIZE *)(xe_shared + (AT)) = (XE_AS_##SIZE)(FROM)[xe_lane]
+#define XE_DWORDS_d32 1
+#define XE_DWORDS_d64 2
+#define XE_SHARED_LOAD_BLOCK(TO, SIZE, COUNT, AT) \
+  XE_SHARED_LOAD(TO, d32, XE_DWORDS_##SIZE * COUNT, (AT) + 4 * xe_lane)
+#define XE_SHARED_STORE_BLOCK(FROM, SIZE, COUNT, AT) \
+  XE_SHARED_STORE(FROM, d32, XE_DWORDS_##SIZE * COUNT, (AT) + 4 * xe_lane)
 #define XE_FENCE() mem_fence(CLK_LOCAL_MEM_FENCE)
 
 // Add LANES elements of 4 bytes to memory, each at (X bytes, Y rows) of a surface, if inside it.

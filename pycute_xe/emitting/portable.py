@@ -12,8 +12,9 @@ from typing import Any
 from pycute_xe.arch.dpas import Register
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.opencl import OpenCLWriter, message_call, opencl, prelude, scalar_text
+from pycute_xe.emitting.payloads import Plan
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import Kernel, Loop
 
 __all__ = ["portable"]
 
@@ -27,7 +28,12 @@ class PortableWriter(OpenCLWriter):
     lanes = 1
     widened = "u32"
 
-    def call(self, instruction: asm.Instruction) -> str:
+    def planned(self, loop: Loop, taken: int) -> Plan:
+        """Return no payloads: messages are functions here."""
+        del loop, taken
+        return Plan()
+
+    def call(self, instruction: asm.Instruction | asm.Begin) -> str:
         """Return an instruction as a call of the prelude."""
         call = _CALLS.get(type(instruction))
         return super().call(instruction) if call is None else call(self, instruction)

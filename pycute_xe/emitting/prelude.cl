@@ -24,6 +24,29 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
   __asm__ volatile("lsc_load_block2d.ugm (M1, 1) %%null:" #BLOCK \
                    " flat[%0,%1,%2,%3,%4,%5]" ::XE_AT(S, X, Y))
 
+// The same by an address payload that stays in a register P: made for COUNT blocks side by side, and
+// named with the descriptor of each message and the registers that this one fills or reads.
+#define XE_PAYLOAD(P, COUNT, WIDTH, HEIGHT, S, X, Y) \
+  { \
+    const xe_surface xe_s = (S); \
+    const uint xe_shape = ((COUNT) - 1) << 16 | ((HEIGHT) - 1) << 8 | ((WIDTH) - 1); \
+    __asm__ volatile("{\n.decl xe_base v_type=G type=uq num_elts=8 align=wordx32 alias=<" #P ", 0>\n" \
+                     "mov (M1_NM, 1) xe_base(0,0)<1> %0(0,0)<0;1,0>\n" \
+                     "mov (M1_NM, 1) " #P "(0,2)<1> %1(0,0)<0;1,0>\n" \
+                     "mov (M1_NM, 1) " #P "(0,3)<1> %2(0,0)<0;1,0>\n" \
+                     "mov (M1_NM, 1) " #P "(0,4)<1> %3(0,0)<0;1,0>\n" \
+                     "mov (M1_NM, 1) " #P "(0,5)<1> %4(0,0)<0;1,0>\n" \
+                     "mov (M1_NM, 1) " #P "(0,6)<1> %5(0,0)<0;1,0>\n" \
+                     "mov (M1_NM, 1) " #P "(0,7)<1> %6(0,0)<0;1,0>\n}" ::XE_AT(xe_s, X, Y), \
+                     "rw.u"(xe_shape)); \
+  }
+#define XE_LOAD(TO, COUNT, P, DESC) \
+  __asm__ volatile("raw_sends.15.1.0." #COUNT " (M1, 1) 0x0:ud " #DESC ":ud " #P ".0 %null.0 " #TO ".0")
+#define XE_STORE(P, DESC, FROM, COUNT) \
+  __asm__ volatile("raw_sends.15.1." #COUNT ".0 (M1, 1) 0x0:ud " #DESC ":ud " #P ".0 " #FROM ".0 %null.0")
+#define XE_PREFETCH(P, DESC) \
+  __asm__ volatile("raw_sends.15.1.0.0 (M1, 1) 0x0:ud " #DESC ":ud " #P ".0 %null.0 %null.0")
+
 // D = C + A B: types of B and A, depth, rows; D, C and B with a byte, A with a register and dword.
 #define XE_DPAS(TYPES, D, C, B, A) \
   __asm__ volatile("dpas." #TYPES " (M1, 16) " #D " " #C " " #B " " #A)
@@ -43,6 +66,16 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
 #define XE_SHARED_STORE(FROM, SIZE, LANES, AT) \
   __asm__ volatile("lsc_store.slm (M1_NM, " #LANES ") flat[%0]:a32 " #FROM ":" #SIZE ::"rw"( \
       (uint)(AT)))
+// A block of COUNT elements that lie side by side, from a byte on, to and from whole registers. The
+// message reads its address at the beginning of a register.
+#define XE_SHARED_BLOCK(AT, ...) \
+  __asm__ volatile("{\n.decl xe_at v_type=G type=ud num_elts=1 align=wordx32\n" \
+                   "mov (M1_NM, 1) xe_at(0,0)<1> %0(0,0)<0;1,0>\n" __VA_ARGS__ "\n}" ::"rw.u"( \
+                       (uint)(AT)))
+#define XE_SHARED_LOAD_BLOCK(TO, SIZE, COUNT, AT) \
+  XE_SHARED_BLOCK(AT, "lsc_load.slm (M1_NM, 1) " #TO ":" #SIZE "x" #COUNT "t flat[xe_at]:a32")
+#define XE_SHARED_STORE_BLOCK(FROM, SIZE, COUNT, AT) \
+  XE_SHARED_BLOCK(AT, "lsc_store.slm (M1_NM, 1) flat[xe_at]:a32 " #FROM ":" #SIZE "x" #COUNT "t")
 #define XE_FENCE() __asm__ volatile("lsc_fence.slm.none.group")
 
 // Add LANES elements of 4 bytes to memory, one for each work-item at (X bytes, Y rows) of a surface;

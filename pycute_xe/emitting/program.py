@@ -4,26 +4,59 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from math import inf
 from pathlib import Path
 
-from pycute_xe.arch.rules import rules
-from pycute_xe.converting import bounds
 from pycute_xe.emitting import specifying
+from pycute_xe.emitting.figures import DEVICES
 from pycute_xe.emitting.opencl import OPENCL, opencl, parameters
 from pycute_xe.emitting.portable import portable
+from pycute_xe.emitting.problem import (
+    claimed,
+    common_sizes,
+    numbers,
+    surface_rules,
+    tolerance,
+)
 from pycute_xe.emitting.writer import launch_axes, plain_text
-from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Kernel, Mma, Operand
+from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.identity import identity
-from pycute_xe.kernel.probes import tolerance_of
 from pycute_xe.kernel.spec.specification import Claim, Specification
 
 __all__ = ["host", "program"]
 
-OPTIONS = {"gpu": "-cl-std=CL2.0 -cl-intel-256-GRF-per-thread", "cpu": "-cl-std=CL2.0"}
-"""What the compiler of each kind of device is asked for."""
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of device: what writes its text, and what its launches and its compiler take.
+
+    ``lanes`` are the work-items of a subgroup, ``options`` the compiler's by the registers of a
+    thread, ``demands`` an extension. ``slow`` is from how many operations on registers the compiler
+    takes half a minute. ``matrix`` is the size of matrices to begin with, ``deep`` those of modes
+    of what has more: the last, the one before, the others.
+    """
+
+    write: Callable[[Kernel], str]
+    lanes: int
+    options: dict[int, str]
+    demands: str
+    slow: float
+    matrix: int
+    deep: tuple[int, int, int]
+
+
+_CL = "-cl-std=CL2.0"
+_TARGETS = {
+    "gpu": Target(
+        opencl, 16, {128: _CL, 256: f"{_CL} -cl-intel-256-GRF-per-thread"},
+        "cl_intel_subgroup_2d_block_io", inf, 4096, (128, 1024, 4),
+    ),
+    "cpu": Target(portable, 1, {128: _CL, 256: _CL}, "", 12_000, 257, (40, 70, 2)),
+}  # fmt: skip
 
 # ------------------------------------------------------------ host
 
@@ -41,18 +74,18 @@ OPTIONS = "{options}"
 '''
 
 
-def host(kernel: Kernel, device: str = "gpu") -> str:
+def host(kernel: Kernel, device: str) -> str:
     """Return a module of two functions: ``build`` the text of `emit`, ``launch`` what it builds."""
     for statement in kernel.statements():
         OPENCL[statement]
     known = parameters(kernel)
     names = ", ".join(name for _, name in known)
     given = ", ".join(_given(kind, name) for kind, name in known)
-    lanes = (16 if device == "gpu" else 1) * kernel.subgroups
+    lanes = _TARGETS[device].lanes * kernel.subgroups
     counts = [" * ".join(f"({plain_text(n)})" for _, n in axes) for axes in launch_axes(kernel)]
     shape = [f"{lanes} * {counts[0]}", *counts[1:]]
     local = [str(lanes), *("1" for _ in counts[1:])]
-    lines = [_HEAD.format(name=kernel.name, options=OPTIONS[device])]
+    lines = [_HEAD.format(name=kernel.name, options=_TARGETS[device].options[256])]
     if any("xe_floor" in count for count in counts):
         lines.append("\ndef xe_floor(a, b):\n    return a // b\n")
     lines += [
@@ -87,7 +120,7 @@ It needs numpy, ml_dtypes and pyopencl, and Intel's driver of a GPU (intel-openc
 """
 
 # The kernel's text has lines as long as they come.
-# ruff: noqa: E501
+# ruff: noqa: E501, RUF100
 '''
 _OURS = "from pycute_xe"
 
@@ -97,22 +130,16 @@ def program(kernel: Kernel, spelled: Kernel) -> str:
 
     Raises `KernelError` for a kernel that claims nothing.
     """
-    if kernel.computes is None:
-        raise KernelError(
-            "emit",
-            {"kernel": kernel.name},
-            "the kernel claims nothing, so that its result cannot be compared",
-            "give it a specification",
-        )
-    common = _common(kernel)
-    sizes = f"--size {','.join(f'{name}={n}' for name, n in common['gpu'].items())}"
-    values = [_value(kernel, i, claim) for i, claim in enumerate(kernel.computes.claims)]
-    texts = {"gpu": opencl(spelled), "cpu": portable(spelled)}
+    computes = claimed(kernel)
+    common = _common(kernel, DEVICES[0])
+    sizes = f"--size {','.join(f'{name}={n}' for name, n in common.items())}"
+    values = [_value(kernel, i, claim) for i, claim in enumerate(computes.claims)]
+    texts = {kind: target.write(spelled) for kind, target in _TARGETS.items()}
     head, *fixed = _fixed()
     kept = [_TITLE.format(name=kernel.name, sizes=sizes), head, *fixed]
-    kept += [*specifying.sources(kernel.computes), *values]
+    kept += [*specifying.sources(computes), *values]
     kept += [f'{kind.upper()} = r"""\n{text}"""' for kind, text in texts.items()]
-    kept += [_kernel(kernel, kernel.computes, spelled.name, common)]
+    kept += [_kernel(kernel, computes, spelled.name, texts)]
     kept += ['if __name__ == "__main__":\n    sys.exit(main(KERNEL))']
     return _joined(kept)
 
@@ -120,9 +147,9 @@ def program(kernel: Kernel, spelled: Kernel) -> str:
 @cache
 def _fixed() -> tuple[str, str, str]:
     """Return the imports, and what the two modules that every program holds define."""
-    bodies = [_module(name) for name in ("launching", "valuing")]
+    bodies = [_module(name) for name in ("launching", "valuing", "figures")]
     imports = [line for line in bodies[0][0].splitlines() if not line.startswith(_OURS)]
-    return "\n".join(imports).strip(), bodies[1][1], bodies[0][1]
+    return "\n".join(imports).strip(), f"{bodies[1][1]}\n\n\n{bodies[2][1]}", bodies[0][1]
 
 
 def _module(name: str) -> tuple[str, str]:
@@ -167,14 +194,12 @@ def _lambda(text: str, *names: str) -> str:
     return f"lambda {', '.join(_used(text, *names))}: {text}"
 
 
-def _kernel(
-    kernel: Kernel, computes: Specification, function: str, common: dict[str, dict[str, int]]
-) -> str:
+def _kernel(kernel: Kernel, computes: Specification, function: str, texts: dict[str, str]) -> str:
     """Return the value that names all that a launch needs."""
     looked = {x.operand for i in _indices(kernel) for x in i.looked_up}
-    counts = "".join(f"int({_product(axes)}), " for axes in launch_axes(kernel))
+    counts = "".join(f"{_product(axes)}, " for axes in launch_axes(kernel))
     outputs = [
-        f"Output({claim.output!r}, value_{number}, row_{number}, {_tolerance(kernel, claim)!r})"
+        f"Output({claim.output!r}, value_{number}, row_{number}, {tolerance(kernel, claim)!r})"
         for number, claim in enumerate(computes.claims)
     ]
     fields = {
@@ -183,21 +208,33 @@ def _kernel(
         "identity": repr(identity(kernel)),
         "subgroups": repr(kernel.subgroups),
         "sizes": repr(kernel.sizes),
-        "common": json.dumps(common, ensure_ascii=False),
         "tensors": _listed([_tensor(kernel, o, o.name in looked) for o in kernel.operands]),
         "outputs": _listed(outputs),
         "groups": _lambda(f"({counts.strip()})", "s", "x"),
         "operations": _lambda(specifying.operations(computes, kernel.operands), "s"),
-        "rules": _listed([repr(rule) for rule in _rules()]),
-        "options": json.dumps(OPTIONS),
-        "texts": '{"gpu": GPU, "cpu": CPU}',
+        "rules": _listed([repr(rule) for rule in surface_rules()]),
+        "targets": _by_kind({kind: _target(kernel, kind, text) for kind, text in texts.items()}),
     }
     return "\n".join(["KERNEL = Kernel(", *(f"    {k}={v}," for k, v in fields.items()), ")"])
 
 
+def _target(kernel: Kernel, kind: str, text: str) -> str:
+    """Return a target as a launch has it."""
+    target, common = _TARGETS[kind], json.dumps(_common(kernel, kind), ensure_ascii=False)
+    slow = text.count("XE_ALU(") > target.slow
+    row = f"{target.lanes}, {target.options!r}, {target.demands!r}, {slow}, {common}"
+    return f"Target({kind.upper()}, {row})"
+
+
+def _by_kind(items: dict[str, str]) -> str:
+    return "\n".join(["{", *(f"        {k!r}: {item}," for k, item in items.items()), "    }"])
+
+
 def _product(axes: tuple[tuple[str, Index], ...]) -> str:
     texts = [specifying.size_text(count) for _, count in axes]
-    return texts[0] if len(texts) == 1 else " * ".join(f"({text})" for text in texts)
+    text = texts[0] if len(texts) == 1 else " * ".join(f"({text})" for text in texts)
+    # An element of an operand is NumPy's.
+    return f"int({text})" if any(count.looked_up for _, count in axes) else text
 
 
 def _listed(items: list[str]) -> str:
@@ -207,10 +244,6 @@ def _listed(items: list[str]) -> str:
 def _indices(kernel: Kernel) -> list[Index]:
     own = [index for s in kernel.statements() for index in s.touched.indices]
     return [*own, *(count for _, count in kernel.grid)]
-
-
-def _tolerance(kernel: Kernel, claim: Claim) -> float:
-    return tolerance_of(claim.value, kernel.operand(claim.output).value_type)
 
 
 def _tensor(kernel: Kernel, operand: Operand, is_index: bool) -> str:
@@ -225,61 +258,16 @@ def _tensor(kernel: Kernel, operand: Operand, is_index: bool) -> str:
         _lambda(f"({modes.strip()})", "s"),
         repr(operand.contiguous),
         repr(operand.role),
-        "()" if is_index else _numbers(kernel, operand),
+        "()" if is_index else _numbers(numbers(kernel, operand)),
     )
     return f"Tensor({', '.join(parts)})"
 
 
-def _numbers(kernel: Kernel, operand: Operand) -> str:
-    """Return numbers of an operand's type of which sums are exact, as Python."""
-    kind = operand.value_type
-    claims = kernel.computes.claims if kernel.computes is not None else ()
-    sums = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
-    if kind.kind != "float":
-        low, high = bounds(kind)
-        most = 128 if all(k.kind != "float" for k in sums) and sums else 8
-        return (
-            f"tuple(range({max(low, -most)}, {min(high, most) + 1}))" if operand.modes else "(1,)"
-        )
-    if not operand.modes:
-        return "(0.5,)"
-    if kind.row.positive:
-        return "(0.5, 1, 2)"
-    if kind.bits < 8:
-        return "(-2, -1, -0.5, 0, 0.5, 1, 2)"
-    if any(k.bits == 16 for k in sums):
-        return "(-1, 0, 0, 1)"
-    if any(_tolerance(kernel, claim) for claim in claims):
-        return "tuple(n / 8 for n in range(-4, 5))"
-    return "tuple(range(-4, 5))"
+def _numbers(values: range | tuple[float, ...]) -> str:
+    if not isinstance(values, range):
+        return repr(values)
+    return f"tuple({values})" if values.start else f"tuple(range({values.stop}))"
 
 
-def _rules() -> tuple[tuple[str, str, int], ...]:
-    """Return the strictest that documents demand of surfaces: a quantity, how and a number."""
-    strictest: dict[tuple[str, str], int] = {}
-    for target in ("pvc", "bmg"):
-        for rule in rules("block2d", "surface", target):
-            bound, key = rule.bounds[0], (rule.quantity, rule.kind)
-            if isinstance(bound, int):
-                stricter = min if rule.kind == "at_most" else max
-                strictest[key] = stricter(strictest.get(key, bound), bound)
-    return tuple(sorted((quantity, how, bound) for (quantity, how), bound in strictest.items()))
-
-
-_LARGE = {"gpu": (4096, (128, 1024, 4)), "cpu": (257, (40, 70, 2))}
-"""The sizes of matrices, and of modes of what has more: the last, the one before, the others."""
-
-
-def _common(kernel: Kernel) -> dict[str, dict[str, int]]:
-    """Return sizes to begin with, for each kind of device."""
-    out: dict[str, dict[str, int]] = {}
-    for kind, (matrix, deep) in _LARGE.items():
-        sizes = dict.fromkeys(kernel.sizes, deep[2])
-        for operand in kernel.operands:
-            rank = len(operand.modes)
-            for number, mode in enumerate(operand.modes):
-                behind = min(rank - 1 - number, 2)
-                size = matrix if rank == 2 else deep[behind] if rank > 2 else 1
-                sizes |= {name: max(sizes[name], size) for name in mode.names}
-        out[kind] = sizes
-    return out
+def _common(kernel: Kernel, kind: str) -> dict[str, int]:
+    return common_sizes(kernel, _TARGETS[kind].matrix, _TARGETS[kind].deep)

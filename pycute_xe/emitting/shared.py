@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from pycute_xe.algebra.compose import index_at
 from pycute_xe.arch.regions import Ints
 from pycute_xe.atom import TiledCopy
-from pycute_xe.atom.reordering import layout_of
-from pycute_xe.bulk import table
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
@@ -52,10 +51,11 @@ def messages(kernel: Kernel, registers: asm.Registers, statement: Copying) -> It
         register = ""
         if not isinstance(statement, Prefetch):
             register = registers.view(statement.fragment, "ud", j * step)
-        surface = asm.Region2D(operand.name, y_mode, tuple(at))
-        yield asm.Message(
-            copy.op.message, register, surface, x, y if y_mode is None else at[y_mode]
-        )
+        y = y if y_mode is None else at[y_mode]
+        others = (m not in (operand.contiguous, y_mode) for m in range(len(at)))
+        fixed = tuple(i if other else Index() for i, other in zip(at, others, strict=True))
+        surface = asm.Region2D(operand.name, y_mode, fixed)
+        yield asm.Message(copy.op.message, register, surface, x, y)
 
 
 def _parts(copy: TiledCopy) -> tuple[list[Index], list[list[int]]]:
@@ -98,6 +98,8 @@ def digits(values: NDArray[np.int64], name: str, what: object) -> Index:
 
 LANES, GRF, LINE = 16, 64, 64
 _ADDS = REDUCTIONS["sum"].atomic
+_WIDEST = 128
+_BLOCKS = (_WIDEST, 64, 32, 16)
 _NARROW = {8: ("d8u32", "ub"), 16: ("d16u32", "uw")}
 
 
@@ -114,9 +116,10 @@ def shared_room(kernel: Kernel) -> tuple[dict[str, int], int]:
 def shared_accesses(
     kernel: Kernel, registers: asm.Registers, statement: SharedLoad | SharedStore
 ) -> Iterator[asm.Instruction]:
-    """Yield the messages of a load from or a store to a shared array, 16 dwords each.
+    """Yield the messages of a load from or a store to a shared array, whole registers first.
 
-    Elements that lie side by side in the registers and in the array travel as dwords; narrower
+    Registers that lie side by side in the array travel as blocks of up to eight. Other elements
+    travel as 16 dwords where they lie side by side in the registers and in the array; narrower
     ones alone, each widened in a register. Raises `KernelError` for elements below a byte, and
     where no layout says where the elements of a subgroup or a register go.
     """
@@ -135,11 +138,33 @@ def shared_accesses(
         joined = 1
     own, unit = own[::joined], joined * bits // 8
     start = (subgroup + statement.at) * (bits // 8) + shared_room(kernel)[0][array.name]
-    for first in range(0, own.size, LANES):
+    first = 0
+    while first < own.size:
+        at = start + int(own[first]) * (bits // 8)
+        if unit == 4 and (count := _block(own[first:], joined, at)):
+            register = registers.view(statement.fragment, "ud", first * unit)
+            stores = isinstance(statement, SharedStore)
+            wide = count == _WIDEST
+            yield asm.Access(
+                stores, "d64" if wide else "d32", 1, register, at, count // 2 if wide else count
+            )
+            first += count
+            continue
         mine = own[first : first + LANES]
         lanes = digits((mine - mine[0]) * (bits // 8), asm.LANE, statement.array)
-        at = start + int(mine[0]) * (bits // 8) + lanes
-        yield from _moved(registers, statement, first * unit, unit, mine.size, at)
+        yield from _moved(registers, statement, first * unit, unit, mine.size, at + lanes)
+        first += LANES
+
+
+def _block(own: Ints, step: int, at: Index) -> int:
+    """Return how many dwords from the first on are a block of whole registers, 0 for none.
+
+    Blocks of eight registers are of elements of 8 bytes, and begin at a multiple of these.
+    """
+    breaks = np.flatnonzero(np.diff(own) != step)
+    run = int(breaks[0]) + 1 if breaks.size else own.size
+    aligned = not at.offset % 8 and all(c % 8 == 0 for _, c in at.terms)
+    return next((n for n in _BLOCKS if n <= run and (n < _WIDEST or aligned)), 0)
 
 
 def _places(kernel: Kernel, statement: SharedLoad | SharedStore) -> tuple[Index, Ints]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isinf
 from textwrap import dedent
@@ -298,10 +298,15 @@ def _base(names: set[str]) -> set[str]:
 # ------------------------------------------------------------ operations
 
 
-def operations(specification: Specification, operands: tuple[Operand, ...]) -> str:
+def operations(
+    specification: Specification,
+    operands: tuple[Operand, ...],
+    text: Callable[[Index], str] = size_text,
+) -> str:
     """Return how many additions and multiplications sums of products take, as Python on ``s``.
 
     Each sum counts once, under whatever names it is claimed: two for each point of its variables.
+    ``text`` says an index of sizes otherwise.
 
     >>> from pycute_xe.kernel.spec.equations import read_specification
     >>> import pycute_xe as cx
@@ -313,11 +318,16 @@ def operations(specification: Specification, operands: tuple[Operand, ...]) -> s
     counted: dict[str, str] = {}
     for claim in specification.claims:
         ranges = dict(zip(claim.indices, modes[claim.output], strict=True))
-        _count(claim.value, ranges, counted)
+        _count(claim.value, ranges, counted, text)
     return " + ".join(counted.values()) or "0"
 
 
-def _count(value: Expression, ranges: dict[str, Index], counted: dict[str, str]) -> None:
+def _count(
+    value: Expression,
+    ranges: dict[str, Index],
+    counted: dict[str, str],
+    text: Callable[[Index], str],
+) -> None:
     if isinstance(value, Total):
         ranges = ranges | dict(value.over)
         law = reduction(value.how).law
@@ -325,15 +335,14 @@ def _count(value: Expression, ranges: dict[str, Index], counted: dict[str, str])
             names = dict.fromkeys(n for n in _free(value.body) if n in ranges)
             order = {name: f"v{number}" for number, name in enumerate(names)}
             extents = ["max(s.values())" if ranges[n].looked_up or ranges[n].names & ranges.keys()
-                       else _product(ranges[n]) for n in names]  # fmt: skip
+                       else _product(ranges[n], text) for n in names]  # fmt: skip
             counted.setdefault(_renamed(value.body, order), " * ".join(["2", *extents]))
     for part in parts(value):
-        _count(part, ranges, counted)
+        _count(part, ranges, counted, text)
 
 
-def _product(index: Index) -> str:
-    text = size_text(index)
-    return text if index.is_simple else f"({text})"
+def _product(index: Index, text: Callable[[Index], str]) -> str:
+    return text(index) if index.is_simple else f"({text(index)})"
 
 
 def _free(value: Expression) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pycute_xe.errors import KernelError
@@ -32,10 +33,11 @@ ELEMENT = "XE_ELEMENT_"
 """What the name of an operand follows where an element of it is an index."""
 
 
-def c_text(index: Index) -> str:
+def c_text(index: Index, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return an index as an expression of C; quotients round down, as they do in the index.
 
-    An element of an operand is a call of the macro of its name, a scalar its name.
+    An element of an operand is a call of the macro of its name, a scalar its name; ``names`` are
+    other names of sizes and variables.
 
     >>> from pycute_xe.kernel.index import Tiles
     >>> c_text(32 * Index("k") + 64), c_text(Tiles("K", 32) - 1), c_text(Index("K") // 3)
@@ -44,9 +46,9 @@ def c_text(index: Index) -> str:
     parts: list[str] = []
     for atom, factor in index.terms:
         if isinstance(atom, str):
-            text = atom
+            text = names.get(atom, atom)
         elif isinstance(atom, Quotient):
-            text = _quotient(atom)
+            text = _quotient(atom, names)
         elif atom.at:
             text = f"{ELEMENT}{atom.operand}({', '.join(map(c_text, atom.at))})"
         else:
@@ -80,8 +82,8 @@ def plain_text(index: Index) -> str:
     return c_text(index)
 
 
-def _quotient(atom: Quotient) -> str:
-    inner, divisor = c_text(atom.index), atom.divisor
+def _quotient(atom: Quotient, names: Mapping[str, str]) -> str:
+    inner, divisor = c_text(atom.index, names), atom.divisor
     if divisor & (divisor - 1) == 0:
         operand = inner if inner.isidentifier() else f"({inner})"
         return f"({operand} >> {divisor.bit_length() - 1})"
@@ -115,25 +117,34 @@ Writes = Callable[[Any, Any], None]
 
 
 class Writer:
-    """Lines at a depth; ``entries`` is the table of the language."""
+    """Lines at a depth; ``entries`` is the table of the language.
+
+    ``owners`` says of each line which statement wrote it: its number, outer before inner, from 0.
+    """
 
     def __init__(self, kernel: Kernel, entries: Meanings[Writes], level: int) -> None:
         """Start with nothing written."""
         self.kernel = kernel
         self.entries = entries
         self.lines: list[str] = []
+        self.owners: list[int] = []
         self.level = level
+        self._owner, self._written = -1, 0
 
     def put(self, text: str) -> None:
         """Append a line at the present depth."""
         self.lines.append("  " * self.level + text)
+        self.owners.append(self._owner)
 
     def body(self, body: tuple[Statement, ...]) -> None:
         """Write statements, each under its line of the listing."""
+        outer = self._owner
         for statement in body:
             meaning = self.entries[statement]
+            self._owner, self._written = self._written, self._written + 1
             self.put(f"// {line(statement)}")
             meaning(self, statement)
+        self._owner = outer
 
     def inside(self, body: tuple[Statement, ...]) -> None:
         """Write statements one level deeper."""

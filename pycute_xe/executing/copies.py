@@ -326,7 +326,7 @@ def _two(atom: CopyAnswers, at: Any) -> tuple[int, int]:
         True,
     ]:
         wrong = f"at is {at!r}, and must be the row and the column where the block begins"
-        raise InputError("run", {"copy": atom}, wrong, "write at=(8, 16)")
+        raise InputError("run", {"copy": atom}, wrong, "write at=(0, 0)")
     return int(start[0]), int(start[1])
 
 

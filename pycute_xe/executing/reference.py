@@ -75,7 +75,7 @@ from pycute_xe.machine import (
     block2d,
     dpas,
 )
-from pycute_xe.machine.trace import BoundsFault
+from pycute_xe.machine.trace import BoundsFault, Reach
 from pycute_xe.machine.workgroup import CounterWait
 from pycute_xe.numeric import Numeric
 
@@ -248,7 +248,9 @@ def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:
             (left - window.left) // copy.op.message.element_bytes, y - window.top, offset + step,
         )  # fmt: skip
         _add(machine.memory, surface, window, scratch.read(tile.base, own), numeric, observer)
-        machine.trace.message("atomic", f"add by {copy.op.message}", own)
+        first = surface.base + window.top * surface.pitch + window.left
+        reach = Reach(first, window.wide, window.high, surface.pitch)
+        machine.trace.message("atomic", f"add by {copy.op.message}", own, reach)
 
 
 class _Window:
@@ -303,7 +305,7 @@ def load_shared(thread: Thread, statement: SharedLoad, env: Env) -> None:
     thread.progress.label = f"load of {statement.fragment} from {statement.array}"
     data = thread.slm.gather(where, thread.progress)
     thread.registers.write(thread.offsets[statement.fragment], data, "load from shared memory")
-    thread.machine.trace.message("shared load", thread.progress.label, data.size)
+    thread.machine.trace.message("shared load", thread.progress.label, data.size, where)
 
 
 def store_shared(thread: Thread, statement: SharedStore, env: Env) -> None:
@@ -313,7 +315,7 @@ def store_shared(thread: Thread, statement: SharedStore, env: Env) -> None:
     thread.progress.label = f"store of {statement.fragment} to {statement.array}"
     data = thread.bytes(statement.fragment, fragment.elements, "store to shared memory")
     thread.slm.scatter(where, data, thread.progress)
-    thread.machine.trace.message("shared store", thread.progress.label, data.size)
+    thread.machine.trace.message("shared store", thread.progress.label, data.size, where)
 
 
 def _bytes(thread: Thread, statement: SharedLoad | SharedStore, env: Env) -> NDArray[np.int64]:

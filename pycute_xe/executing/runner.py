@@ -6,7 +6,6 @@ import warnings
 from collections import namedtuple
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from math import prod
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
@@ -28,22 +27,18 @@ from pycute_xe.errors import (
 from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.copies import run_copy
+from pycute_xe.executing.counting import work_of
 from pycute_xe.executing.problem import Asked, Problem, Report, prepare
-from pycute_xe.executing.space import Space, anchors, given, grid_space, performed
-from pycute_xe.executing.surfaces import Placed, demand_legal, is_legal, plan
+from pycute_xe.executing.surfaces import demand_legal, is_legal
 from pycute_xe.kernel import (
     AtomicStore,
     Kernel,
     Load,
     Mma,
-    NamedWait,
-    Prefetch,
     Store,
 )
-from pycute_xe.kernel.arrays import Array, Ints
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.ir.kernel import amount, weight
-from pycute_xe.kernel.ir.statements import Touched
 from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
@@ -60,96 +55,19 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------ counting
-# How much work a kernel does, counted without doing it.
-
-Copying: TypeAlias = Prefetch | Load | Store | AtomicStore
 
 
 def count_work(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> None:
     """Add to a trace the messages, bytes, DPAS and barriers that running the kernel takes.
 
-    What statements touch says it. Law: equal to what the reference executor's trace counts. Raises
-    `KernelError` where the work depends on what the kernel itself writes, and for a statement that
-    moves what is in memory by messages of another kind.
+    Law: equal to what the reference executor's trace counts. Raises `KernelError` as `work_of`.
     """
-    placed = {o.name: plan(o, problem.shape(o.name), target) for o in kernel.operands if o.modes}
-    everywhere = grid_space(kernel, problem.sizes, given("run", kernel, problem.inputs))
-    for statement, space in performed(kernel.body, everywhere):
-        if not space.size:
-            continue
-        touched, sent, nbytes = statement.touched, 0, 0
-        moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
-        if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
-            sent, nbytes = statement.copy.messages * space.size, _bytes(placed, statement, space)
-        elif touched.from_shared or touched.to_shared:
-            fragments = map(kernel.fragment, (*touched.reads, *touched.writes))
-            sent, nbytes = space.size, space.size * sum(one.bytes for one in fragments)
-        elif isinstance(statement, NamedWait):
-            trace.barriers += space.size // statement.barrier.consumers
-        elif touched.meets:
-            times = {"wait": 1, "both": 2}.get(touched.meets, 0)
-            trace.barriers += times * (space.size // kernel.subgroups)
-        elif isinstance(statement, Mma):
-            m_and_k, (n, _) = (statement.mma.repetitions(name) for name in "AB")
-            trace.dpas += prod(m_and_k) * n * space.size
-        elif placed.keys() & moved:
-            raise KernelError(
-                "run",
-                {"statement": type(statement).__name__},
-                "how many messages it sends is not known",
-                'use executor="reference", which counts them',
-            )
-        if sent:
-            trace.messages[_sent(touched)] += sent
-            trace.nbytes[_sent(touched)] += nbytes
-
-
-def _sent(touched: Touched) -> str:
-    """Return what a report calls the messages of a statement, by what it touches."""
-    if touched.prefetched:
-        return "prefetch"
-    if touched.from_memory and touched.to_memory:
-        return "atomic"
-    way = "load" if touched.from_memory or touched.from_shared else "store"
-    return f"shared {way}" if touched.from_shared or touched.to_shared else way
-
-
-def _bytes(placed: Mapping[str, Placed], statement: Copying, space: Space) -> int:
-    """Sum the bytes inside the surfaces: rows and columns are clipped independently."""
-    starts, operand = anchors(statement.copy), placed[statement.operand]
-    (axis,) = (axis for axis in space.axes if SUBGROUP_INDEX in axis)
-    if len(axis) == 1 and SUBGROUP_INDEX not in space.variables(*statement.at):
-        every = starts[axis[SUBGROUP_INDEX]].reshape(-1, starts.shape[2])
-        return _inside(operand, statement, space.without(axis), every)
-    spaces = (space.at(SUBGROUP_INDEX, subgroup) for subgroup in range(len(starts)))
-    pairs = zip(spaces, starts, strict=True)
-    return sum(_inside(operand, statement, inner, own) for inner, own in pairs if inner.size)
-
-
-def _inside(placed: Placed, statement: Copying, space: Space, starts: Ints) -> int:
-    """Sum the bytes of messages that start at places of a tile, at every point of a space."""
-    copy, y_mode = statement.copy, statement.modes[statement.copy.y_mode]
-    # Only the extents of the surface count here, not where it lies.
-    surface = placed.surface(y_mode, [0] * len(placed.shape))
-    x_index = statement.at[placed.operand.contiguous]
-    y_index = Index() if y_mode is None else statement.at[y_mode]
-    x_names, y_names = space.variables(x_index), space.variables(y_index)
-    joint = any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
-    together = x_names | y_names if joint else None
-    left = starts[:, [copy.x_mode]] + space.points(together or x_names, x_index)
-    top = starts[:, [copy.y_mode]] + space.points(together or y_names, y_index)
-    wide = _clipped(left, copy.block.width, surface.width, copy.value_type.bits)
-    high = _clipped(top, copy.block.height, surface.height, 8)
-    others = space.without(x_names | y_names).size
-    if together:
-        return int((wide * high).sum()) * others
-    return int((wide.sum(axis=1) * high.sum(axis=1)).sum()) * others
-
-
-def _clipped(starts: Ints, extent: int, limit: int, bits: int) -> Ints:
-    """Return how much of each message is inside, in bytes or rows: (messages, points)."""
-    first = starts * bits // 8
-    return np.clip(first + extent * bits // 8, 0, limit) - np.clip(first, 0, limit)
+    for work in work_of(kernel, problem.sizes, problem.inputs, target):
+        trace.barriers += work.barriers
+        trace.dpas += work.dpas
+        if work.messages:
+            trace.messages[work.sent] += work.messages
+            trace.nbytes[work.sent] += work.nbytes
 
 
 # ------------------------------------------------------------ fast

@@ -43,6 +43,7 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.attention import attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
+from pycute_xe.kernel.kinds.configured import from_cutlass
 from pycute_xe.kernel.kinds.gemms import (
     dual_gemm,
     gemm,
@@ -121,6 +122,7 @@ __all__ = [
     "attention_combine",
     "chained_gemm",
     "dual_gemm",
+    "from_cutlass",
     "gemm",
     "gmem_stride",
     "kernel",

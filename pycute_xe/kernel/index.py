@@ -34,7 +34,10 @@ def checked_name(name: object) -> None:
     """Raise `KernelError` unless a name is None or an identifier."""
     if name is not None and not (isinstance(name, str) and name.isidentifier()):
         raise KernelError(
-            "Index", {"name": name}, "the name of an index is an identifier", 'write Index("k")'
+            "Index",
+            {"name": name},
+            "the name of an index is an identifier",
+            'write Index("k"), and compute with it: Index("k")*2',
         )
 
 

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import bounds, convert
+from pycute_xe.errors import KernelError
+from pycute_xe.facts import rows
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Total, parts
@@ -34,6 +36,7 @@ __all__ = [
     "telling_fields",
     "telling_inputs",
     "variants",
+    "allowed_off",
     "differ_by",
     "is_moved",
     "tolerance_of",
@@ -131,16 +134,32 @@ def edges(numeric: Numeric) -> NDArray[Any]:
 def tolerance_of(value: Expression, numeric: Numeric) -> float:
     """Return by how much of itself a right output may be off what is claimed, by roundings alone.
 
-    >>> from pycute_xe.kernel.spec.expression import Slot, apply
+    >>> from pycute_xe.kernel.index import Index
+    >>> from pycute_xe.kernel.spec.expression import Slot, Where, apply
     >>> from pycute_xe.numeric import as_numeric
     >>> tolerance_of(Slot("x") + 1, as_numeric("f32"))
     0.0
-    >>> tolerance_of(apply("exp", Slot("x")), as_numeric("f16"))
+    >>> inside = Where(Index("i"), Index("n"), apply("exp", Slot("x")), Slot("x"))
+    >>> tolerance_of(inside, as_numeric("f16"))
     0.015625
     """
     if numeric.kind != "float" or _exact(value):
         return 0.0
-    return 2.0 ** -(18 if numeric.bits >= 32 else 6)
+    return allowed_off(numeric.bits, "small")
+
+
+def allowed_off(bits: int, data: Literal["small", "random"]) -> float:
+    """Return how far from its claim a result may be whose narrowest float has so many bits.
+
+    >>> allowed_off(32, "random")
+    0.000244140625
+    """
+    for row in rows("tolerance", "claim"):
+        if bits >= cast("int", row["least"]):
+            return 2.0 ** -cast("int", row[data])
+    raise KernelError(
+        "tolerance", {"bits": bits}, f"no row is for {bits} bits", "add one to atoms/tolerance.toml"
+    )
 
 
 def differ_by(actual: float, expected: float, tolerance: float) -> bool:
@@ -174,10 +193,8 @@ def is_moved(value: Expression) -> bool:
 
 def _exact(value: Expression) -> bool:
     """Whether small integers make it exact: nothing but sums, products and comparisons."""
-    if isinstance(value, Apply):
-        return value.function in OF_INTEGERS and all(_exact(a) for a in value.arguments)
-    body = getattr(value, "body", None)
-    return body is None or _exact(body)
+    known = not isinstance(value, Apply) or value.function in OF_INTEGERS
+    return known and all(map(_exact, parts(value)))
 
 
 # ------------------------------------------------------------ telling inputs

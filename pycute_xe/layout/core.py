@@ -6,12 +6,13 @@ Everything that takes a layout apart or measures it stands in the files beside t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Never, cast
 
 from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import (
     CongruenceError,
     CoordError,
+    InputError,
     RankError,
     ShapeError,
     UndecidableError,
@@ -196,8 +197,13 @@ class Layout:
 
     _repr_mimebundle_ = shown
 
-    def __init__(self, shape: Shape, stride: Stride = None) -> None:
+    def __init__(self, shape: Shape, stride: Stride = None, *more: Never) -> None:
         """Check the shape, the strides and that they nest alike."""
+        if more:
+            given = (shape, stride, *more)
+            wrong = f"a layout takes a shape and a stride, not {len(given)} values"
+            text = quoted(given)
+            raise InputError("Layout", {"values": text}, wrong, f"write Layout({text})")
         try:
             if stride is None:
                 shape = frozen(shape, "shape")
@@ -355,7 +361,7 @@ _set_stride: Any = Layout.__dict__["stride"].__set__
 def as_layout(value: Any) -> Layout:
     """Return a layout as it is, and refuse anything else.
 
-    Raises `ShapeError`.
+    Raises `ShapeError`, in which `blame` names the call and the argument.
 
     >>> as_layout((4, 8))
     Traceback (most recent call last):
@@ -372,9 +378,10 @@ Layout((4, 8)) or make_layout(…)
         way_out = "use its .layout, which is beneath the swizzle"
     elif hasattr(value, "shape"):
         way_out = "use a layout of integer strides"
-    raise ShapeError(
-        "layout", {"value": quoted(value)}, f"{with_article(kind)} is not a plain layout", way_out
-    )
+    wrong = f"{with_article(kind)} is not a plain layout"
+    error = ShapeError("layout", {"value": quoted(value)}, wrong, way_out)
+    error.refused = (value,)
+    raise error
 
 
 def _has_none(coord: Coord) -> bool:

@@ -29,7 +29,7 @@ from pycute_xe.arch import Block2D, Surface
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.memory import Ints as Index, Memory, Pages
 from pycute_xe.machine.registers import RegisterFile
-from pycute_xe.machine.trace import Trace
+from pycute_xe.machine.trace import Reach, Trace
 
 __all__ = ["load", "prefetch", "store"]
 
@@ -252,9 +252,7 @@ def load(
         if observer is not None:
             observer(_addresses(table, surface, left, y, kept), picked)
     registers.write(dst, data, "load")
-    if trace is not None:
-        trace.message("load", str(message), moved)
-    return moved
+    return _traced(trace, message, surface, x, y, moved)
 
 
 def store(
@@ -300,9 +298,7 @@ def store(
         buffer[index], moved = data[kept], index.size
         if observer is not None:
             observer(_addresses(table, surface, left, y, kept), data[kept])
-    if trace is not None:
-        trace.message("store", str(message), moved)
-    return moved
+    return _traced(trace, message, surface, x, y, moved)
 
 
 def prefetch(
@@ -323,10 +319,35 @@ def prefetch(
     128
     """
     _expect(message, "prefetch", 0, 1)
-    part = _part(memory, load_table(message, 1), surface, x * message.element_bytes, y)
+    table, left = load_table(message, 1), x * message.element_bytes
+    part = _part(memory, table, surface, left, y)
     moved = part[1].size if part is not None else 0
+    return _traced(trace, message, surface, x, y, moved)
+
+
+def reach(message: Block2D, surface: Surface, x: int, y: int) -> Reach:
+    """Return what of a surface a message touches, and where its first block begins.
+
+    >>> reach(Block2D("store", bits=8, height=4, width=16), Surface(0, 64, 4, 64), x=-4, y=2)
+    Reach(first=128, wide=12, high=2, pitch=64, start=124)
+    """
+    left, wide = x * message.element_bytes, message.width * message.count * message.element_bytes
+    x0, x1 = max(left, 0), min(left + wide, surface.width)
+    y0, y1 = max(y, 0), min(y + message.height, surface.height)
+    start = surface.base + y * surface.pitch + left
+    if x0 >= x1 or y0 >= y1:
+        return Reach(start, 0, 0, 0, start)
+    pitch = surface.pitch if y1 - y0 > 1 else 0
+    return Reach(surface.base + y0 * surface.pitch + x0, x1 - x0, y1 - y0, pitch, start)
+
+
+def _traced(
+    trace: Trace | None, message: Block2D, surface: Surface, x: int, y: int, moved: int
+) -> int:
+    """Count a message, where it is traced, and return the bytes that it moved."""
     if trace is not None:
-        trace.message("prefetch", str(message), moved)
+        where = reach(message, surface, x, y) if trace.keep else None
+        trace.message(message.op, str(message), moved, where)
     return moved
 
 

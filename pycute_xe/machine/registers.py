@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.memory import Bytes, Ints
+from pycute_xe.machine.trace import UnwrittenFault
 from pycute_xe.signatures import typed
 
 __all__ = ["RegisterFile"]
@@ -62,7 +63,7 @@ class RegisterFile:
         >>> RegisterFile(128).read(65, 1, "dpas A")
         Traceback (most recent call last):
             ...
-        pycute_xe.errors.MachineError: read(reader=dpas A): byte 65 (r1, byte 1) is uninitialised...
+        pycute_xe.machine.trace.UnwrittenFault: read(reader=dpas A): byte 65 (r1, byte 1) is ...
         """
         self._check(offset, nbytes, reader)
         ready = self._ready[offset : offset + nbytes]
@@ -146,9 +147,9 @@ class RegisterFile:
                 "use fewer registers, or a larger register mode",
             )
 
-    def _uninitialised(self, byte: int, reader: str) -> MachineError:
+    def _uninitialised(self, byte: int, reader: str) -> UnwrittenFault:
         register, rest = divmod(byte, self.grf_bytes)
-        return MachineError(
+        return UnwrittenFault(
             "read",
             {"reader": reader},
             f"byte {byte} (r{register}, byte {rest}) is uninitialised",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from pycute_xe.signatures import typed
 
 __all__ = [
     "Event",
+    "Reach",
     "Trace",
     "BoundsFault",
     "DeadlockFault",
@@ -157,13 +159,41 @@ def _counter() -> Counter[str]:
     return Counter()
 
 
+class Reach(NamedTuple):
+    """The bytes of memory that a block touches: address of the first, bytes of a row, rows, pitch.
+
+    The pitch of one row is 0: nothing follows it. ``start`` is where the block begins, which may
+    lie outside of its surface.
+    """
+
+    first: int
+    wide: int
+    high: int
+    pitch: int
+    start: int = -1
+
+    @property
+    def bytes(self) -> NDArray[np.int64]:
+        """The address of each byte, row by row.
+
+        >>> Reach(100, 2, 2, 64).bytes.tolist()
+        [100, 101, 164, 165]
+        """
+        rows = np.arange(self.high) * self.pitch
+        return (self.first + rows[:, None] + np.arange(self.wide)).reshape(-1)
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: its kind, the instruction as text, and the bytes it moved."""
+    """One thing that happened: its kind, the instruction as text, and the bytes it moved.
+
+    ``reach`` says where: a part of a surface, or the address of each byte; None where no byte is.
+    """
 
     kind: str
     text: str
     nbytes: int = 0
+    reach: Reach | NDArray[np.int64] | None = None
 
 
 @dataclass(slots=True)
@@ -188,14 +218,20 @@ class Trace:
     events: list[Event] = field(default_factory=_events)
     why: str = ""
 
-    def message(self, kind: str, text: str, nbytes: int) -> None:
+    def message(
+        self,
+        kind: str,
+        text: str,
+        nbytes: int,
+        reach: Reach | NDArray[np.int64] | None = None,
+    ) -> None:
         """Count a message and the bytes that it moved.
 
         >>> Trace().message("store", "…", 256)
         """
         self.messages[kind] += 1
         self.nbytes[kind] += nbytes
-        self._record(kind, text, nbytes)
+        self._record(kind, text, nbytes, reach)
 
     def instruction(self, text: str) -> None:
         """Count a DPAS instruction.
@@ -213,6 +249,12 @@ class Trace:
         self.barriers += 1
         self._record("barrier", text, 0)
 
-    def _record(self, kind: str, text: str, nbytes: int) -> None:
+    def _record(
+        self,
+        kind: str,
+        text: str,
+        nbytes: int,
+        reach: Reach | NDArray[np.int64] | None = None,
+    ) -> None:
         if self.keep:
-            self.events.append(Event(kind, text, nbytes))
+            self.events.append(Event(kind, text, nbytes, reach))

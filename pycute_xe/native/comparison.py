@@ -43,7 +43,7 @@ from pycute_xe.native.operands import GRF, REGISTERS, State, refuse
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["execute", "run", "program", "thread"]
+__all__ = ["execute", "operands_in", "run", "program", "thread"]
 
 # ------------------------------------------------------------ thread
 # Machine code as steps on a hardware thread, and a thread that takes them.
@@ -147,10 +147,12 @@ def _jump(instruction: Instruction, assembly: Assembly) -> Step:
 
 
 def _go(instruction: Instruction, assembly: Assembly) -> Step:
-    """A jump of lanes, of all or none of them."""
+    """A jump of lanes, of all or none of them; of all where nothing is asked."""
     target = assembly.labels.get(instruction.target)
-    if target is None or instruction.size != 16 or not instruction.predicate:
-        raise refuse(instruction, "a goto without a label, a predicate or 16 lanes is not modelled")
+    if target is None or instruction.size != 16:
+        raise refuse(instruction, "a goto without a label or 16 lanes is not modelled")
+    if not instruction.predicate:
+        return lambda _state, _around: target
     first, inverted = 16 * instruction.flag, instruction.predicate == "-"
 
     def go(state: State, _around: Around) -> int | None:
@@ -291,14 +293,8 @@ def execute(
     """
     kernel, info = problem.kernel, binary.info
     _demand_modelled(binary)
-    memory, target = Memory(), get_target(binary.target)
-    placed = {
-        o.name: place(memory, o, problem.inputs[o.name], target)
-        if o.role in ("in", "inout")  # closed: only inputs have values before
-        else place_poison(memory, o, problem.shape(o.name), target)
-        for o in kernel.operands
-        if o.modes
-    }
+    memory = Memory()
+    placed = operands_in(memory, problem, get_target(binary.target))
     given = _payload(binary, problem, placed)
     payload = memory.place(given[info.inline :])
     steps = program(binary.assembly)
@@ -313,6 +309,17 @@ def execute(
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
+
+
+def operands_in(memory: Memory, problem: Problem, target: Target) -> dict[str, Placed]:
+    """Place the operands of a problem; in a memory of its own, always at the same addresses."""
+    return {
+        o.name: place(memory, o, problem.inputs[o.name], target)
+        if o.role in ("in", "inout")  # closed: only inputs have values before
+        else place_poison(memory, o, problem.shape(o.name), target)
+        for o in problem.kernel.operands
+        if o.modes
+    }
 
 
 def _demand_modelled(binary: Binary) -> None:

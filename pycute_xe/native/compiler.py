@@ -16,11 +16,21 @@ from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
+from pycute_xe.native.loops import InnerLoop, loops
 from pycute_xe.native.messages import OPERATIONS, descriptor
 from pycute_xe.native.toolchain import Toolchain, toolchain_for
 from pycute_xe.signatures import typed, typed_fields
 
-__all__ = ["Binary", "compile", "compile_text", "sections"]
+__all__ = [
+    "Binary",
+    "binary_of",
+    "compile",
+    "compile_text",
+    "options_of",
+    "read_binary",
+    "scratch_warning",
+    "sections",
+]
 
 # ------------------------------------------------------------ ze info
 # What the compiler says of a kernel in its ``.ze_info`` section.
@@ -173,6 +183,16 @@ class Binary:
         """The code as text."""
         return self.toolchain.disassembled(self.code, self.target)
 
+    @cached_property
+    def loops(self) -> tuple[InnerLoop, ...]:
+        """The innermost loops of the code, and what a trip is made of."""
+        return loops(self.assembly)
+
+    @property
+    def loop_scratch(self) -> int:
+        """Messages to and from scratch in a trip of an innermost loop, of the worst one."""
+        return max((loop.scratch for loop in self.loops), default=0)
+
     @property
     def registers(self) -> int:
         """Registers of a thread in the mode it was compiled for."""
@@ -192,11 +212,19 @@ class Binary:
         """Size, registers, scratch, messages."""
         counted = ", ".join(f"{n} × {kind}" for kind, n in self.messages.items())
         return (
-            f"{self.size:,} bytes for {self.target}, {len(self.assembly.instructions)} "
-            f"instructions, {self.registers} registers, {self.scratch:,} bytes of scratch\n"
+            f"{scratch_warning(self.loop_scratch)}{self.size:,} bytes for {self.target}, "
+            f"{len(self.assembly.instructions)} instructions, {self.registers} registers, "
+            f"{self.scratch:,} bytes of scratch\n"
             f"  {counted}, {self.dpas} × dpas, {self.barriers} × barrier\n"
             f"  by {self.toolchain.name}"
         )
+
+
+def scratch_warning(messages: int) -> str:
+    """Return a line that warns of so many messages to scratch; an empty text for none."""
+    if not messages:
+        return ""
+    return f"warning: each trip of a loop sends {messages} messages to or from scratch\n"
 
 
 @typed
@@ -238,7 +266,22 @@ def compile_text(
             "compile", {"registers": registers}, "the register mode is unknown", "use 128 or 256"
         )
     made_by = toolchain_for(target, compiler)
-    binary = made_by.assembled(text, target, f"-cl-std=CL2.0{_MODES[registers]}")
+    binary = made_by.assembled(text, target, options_of(registers))
+    return read_binary(binary, text, name, target, made_by, kernel)
+
+
+def options_of(registers: int) -> str:
+    """Return the options of the compiler for a register mode."""
+    return f"-cl-std=CL2.0{_MODES[registers]}"
+
+
+def read_binary(
+    binary: bytes, text: str, name: str, target: str, made_by: Toolchain, kernel: Kernel | None
+) -> Binary:
+    """Return the machine code of a kernel in what the compiler wrote, read back.
+
+    Raises `ToolError` where it has no kernel of this name.
+    """
     parts = sections(binary)
     code = parts.get(f".text.{name}")
     if code is None:

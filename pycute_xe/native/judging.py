@@ -8,41 +8,28 @@ otherwise than NumPy: `tolerance` says how far apart these may be, and why.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.checking import check
-from pycute_xe.converting import bounds, convert, host_dtype
-from pycute_xe.errors import CuteError
-from pycute_xe.executing.problem import Report
-from pycute_xe.executing.runner import run as run_kernel
-from pycute_xe.facts import rows
-from pycute_xe.kernel import (
-    AtomicStore,
-    Kernel,
-    Load,
-    Map,
-    Mma,
-    Prefetch,
-    Reduce,
-    Statement,
-    Store,
-)
-from pycute_xe.kernel.probes import edges
-from pycute_xe.kernel.spec.expression import Apply, Expression, parts
-from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS
-from pycute_xe.native.comparison import run
-from pycute_xe.native.compiler import compile
-from pycute_xe.numeric import Numeric
+from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Prefetch, Store
+from pycute_xe.machine import Trace
+from pycute_xe.native.compiler import compile, scratch_warning
+from pycute_xe.native.differing import Difference
+from pycute_xe.native.trying import Judge, Trial, tolerance
 from pycute_xe.signatures import typed, typed_fields
-from pycute_xe.trials.problems import edge_sizes, looked_up
 
-__all__ = ["DATA", "Comparison", "compare", "listed", "tolerance"]
+__all__ = ["NOT_COMPARED", "Comparison", "compare", "listed"]
+
+NOT_COMPARED = (
+    "registers in which values lie, and the order of instructions",
+    "loads of arguments and of single elements, and their caching",
+    "fences that order nothing here",
+    "messages that touch nothing, but for their number and shape",
+    "sizes, data and tables of places that were not run",
+)
+"""What a comparison says nothing of."""
 
 
 @typed_fields
@@ -53,11 +40,13 @@ class Comparison:
     ``compiler`` is the one that made it, with its version and the target; ``runs`` are the sizes
     and the data; ``static`` counts messages and DPAS in the listing and in the code, ``dynamic``
     those of all runs and of the executed binary with their bytes; ``registers`` are those that
-    `check` counts and those of the mode; ``scratch`` is what a thread spills; ``apart`` says where
-    results differ by more than ``allowed`` of the largest element, None where a binary spills and
-    is not executed. Truthy when what is executed agrees: a loop that the compiler wrote out has
-    more messages in the code, and as many executed. Cache hints and which memory prefetches touch
-    are not compared.
+    `check` counts and those of the mode; ``scratch`` is what a thread spills,
+    ``loop_scratch`` the messages that a trip of a loop sends to or from it; ``equal`` whether
+    results are within ``allowed`` of the largest element, None where a binary spills and is not
+    executed; ``merged`` says which messages stand for several. ``differences`` are of the kinds of
+    `KINDS`, each once. Truthy without any, once something was executed: a loop that the
+    compiler wrote out has more messages in the code, and as many executed. `NOT_COMPARED` says
+    what is left out.
     """
 
     kernel: str
@@ -67,22 +56,25 @@ class Comparison:
     dynamic: dict[str, tuple[int, int]]
     registers: tuple[int, int]
     scratch: int
+    loop_scratch: int
     allowed: float
-    apart: tuple[str, ...] | None
+    equal: bool | None
+    merged: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
     @property
-    def equal(self) -> bool | None:
-        """Whether results are equal, within what is allowed; None where none were computed."""
-        return None if self.apart is None else not self.apart
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of differences, in the order of `KINDS`."""
+        return tuple(dict.fromkeys(one.kind for one in self.differences))
 
     def __bool__(self) -> bool:
         """Whether everything that is executed agrees."""
-        return bool(self.equal) and all(a == b for a, b in self.dynamic.values())
+        return bool(self.equal) and not self.differences
 
     def __str__(self) -> str:
-        """One line for each count."""
+        """One line for each count, and one for each kind of difference."""
         verdict = "does what is said" if self else "spills" if self.scratch else "differs"
-        lines = [f"{self.kernel}: the binary {verdict}"]
+        lines = [f"{scratch_warning(self.loop_scratch)}{self.kernel}: the binary {verdict}"]
         for title, counts in (("in the code", self.static), ("executed", self.dynamic)):
             for name, (listed_, counted) in counts.items():
                 mark = "=" if listed_ == counted else "≠"
@@ -95,7 +87,8 @@ class Comparison:
         within = f"equal, within {self.allowed:.2g} of the largest element"
         results = {None: "not computed", True: within if self.allowed else exact, False: "differ"}
         lines.append(f"  results     {results[self.equal]}")
-        lines += [f"    {words}" for words in self.apart or ()]
+        lines += [f"  merged      {words}" for words in self.merged]
+        lines += [f"  {one}" for one in self.differences]
         lines += [f"  run at      {words}" for words in self.runs]
         lines.append(f"  compiler    {self.compiler}")
         return "\n".join(lines)
@@ -119,86 +112,6 @@ def listed(kernel: Kernel) -> dict[str, int]:
     return out
 
 
-def tolerance(kernel: Kernel) -> float:
-    """Return how far results may be apart, as a share of the largest element; 0 for equal bytes.
-
-    It is the sum of what the rows of ``atoms/native.toml`` allow for each function that is used.
-    """
-    used = {f for s in kernel.statements() for f in _used(s)}
-    if any(isinstance(s, Reduce) for s in kernel.statements()):
-        used.add("reduce")
-    known = {cast("str", row["function"]): row for row in rows("native", "tolerance")}
-    return sum(2.0 ** -cast("int", known[name]["bits"]) for name in used & known.keys())
-
-
-def _used(statement: Statement) -> Iterator[str]:
-    if isinstance(statement, Map):
-        yield from _functions(statement.value)
-
-
-def _functions(value: Expression) -> Iterator[str]:
-    if isinstance(value, Apply):
-        yield from _made_of(value.function)
-    for part in parts(value):
-        yield from _functions(part)
-
-
-def _made_of(term: object) -> Iterator[str]:
-    """The functions that one is made of, or itself."""
-    made = FUNCTIONS[term].of if isinstance(term, str) and term in FUNCTIONS else None
-    if isinstance(term, tuple):
-        name, *arguments = cast("tuple[object, ...]", term)
-        yield from _made_of(name)
-        for argument in arguments:
-            yield from _made_of(argument)
-    elif made is not None:
-        yield from _made_of(made)
-    elif isinstance(term, str):
-        yield term
-
-
-# ------------------------------------------------------------ problems
-# What is run: sizes and data.
-
-DATA = ("random numbers", "edges of each type")
-
-
-def _problems(
-    kernel: Kernel, sizes: Mapping[str, int] | None
-) -> Iterator[tuple[dict[str, int], str]]:
-    """Yield sizes, each with the name of its data."""
-    chosen = [dict(sizes)] if sizes is not None else edge_sizes(kernel)
-    exact = not tolerance(kernel)
-    for number, each in enumerate(chosen):
-        yield each, DATA[0]
-        # Infinities swallow what is wrong beside them, and no function has a bound there.
-        if exact and number == 0:
-            yield each, DATA[1]
-
-
-def _operands(kernel: Kernel, sizes: Mapping[str, int], data: str) -> dict[str, Any]:
-    rng, looked = np.random.default_rng(len(data)), looked_up(kernel)
-    out: dict[str, Any] = {name: size for name, size in sizes.items() if name in kernel.sizes}
-    for operand in kernel.inputs:
-        shape, kind = tuple(mode.at(sizes) for mode in operand.modes), operand.value_type
-        if operand.name in looked:
-            out[operand.name] = np.zeros(shape, host_dtype(kind))
-        elif data == DATA[1]:
-            values = edges(kind)
-            out[operand.name] = convert(values[rng.integers(0, values.size, shape)], kind)
-        else:
-            out[operand.name] = convert(_spread(rng, kind, shape), kind)
-    return out
-
-
-def _spread(rng: np.random.Generator, kind: Numeric, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Random numbers of the whole range of integers, and floats around 1 with all their bits."""
-    if kind.kind == "float":
-        return rng.standard_normal(shape)
-    low, high = bounds(kind)
-    return rng.integers(low, high + 1, shape)
-
-
 @typed
 def compare(
     kernel: Kernel,
@@ -211,93 +124,54 @@ def compare(
 
     Both run at ``sizes``, or at one below, at and above each tile with trips enough for every
     statement. A binary that spills is compared without being executed. Raises as `compile` and
-    `run` do.
+    `run` do; what the machine refuses of a binary is a difference.
     """
-    name = get_target(target).name
-    binary = compile(kernel, name, registers, compiler)
-    made_by = f"{binary.toolchain.name} for {name}"
-    code = {**binary.messages, "dpas": binary.dpas}
-    expected_counts = listed(kernel)
-    static = {n: (expected_counts.get(n, 0), code.get(n, 0)) for n in {**expected_counts, **code}}
-    needed, allowed = (check(kernel, name).registers, binary.registers), tolerance(kernel)
-    common = (static, needed, allowed)
-    if binary.scratch:
-        return _judgement(kernel, made_by, common, binary.scratch, (), Counter(), Counter(), None)
-    asked: dict[str, Any] = {"registers": registers, "target": name, "compiler": compiler}
-    runs: list[str] = []
-    apart: list[str] = []
-    reported: Counter[str] = Counter()
-    did: Counter[str] = Counter()
-    refused: CuteError | None = None
-    for each, data in _problems(kernel, sizes):
-        try:
-            given = _operands(kernel, each, data)
-            expected, report = run_kernel(
-                kernel, **given, executor="reference", target=name, report=True
-            )
-        except CuteError as error:  # sizes that the kernel does not take
-            refused = error
-            continue
-        outputs, done = run(kernel, **given, **asked, report=True)
-        runs.append(f"{_words(each)}: {data}")
-        reported.update(_counted(report))
-        did.update(_counted(done))
-        apart += [f"{runs[-1]}: {w}" for w in _apart(kernel, expected, outputs, allowed)]
-    if not runs and refused is not None:
-        raise refused
-    return _judgement(kernel, made_by, common, 0, tuple(runs), reported, did, tuple(apart))
+    machine = get_target(target)
+    binary = compile(kernel, machine.name, registers, compiler)
+    judge = Judge(kernel, binary, machine, tolerance(kernel))
+    trials = [] if binary.scratch else [*judge.trials(sizes)]
+    code, lists = {**binary.messages, "dpas": binary.dpas}, listed(kernel)
+    one, other = (
+        (
+            _counted(traces)
+            for traces in zip(*((t.expected, t.executed) for t in trials), strict=True)
+        )
+        if trials
+        else ({}, {})
+    )
+    return Comparison(
+        kernel=kernel.name,
+        compiler=f"{binary.toolchain.name} for {machine.name}",
+        runs=tuple(t.words for t in trials),
+        static={n: (lists.get(n, 0), code.get(n, 0)) for n in {**lists, **code}},
+        dynamic={n: (one.get(n, 0), other.get(n, 0)) for n in {**one, **other}},
+        registers=(check(kernel, machine.name).registers, binary.registers),
+        scratch=binary.scratch,
+        loop_scratch=binary.loop_scratch,
+        allowed=judge.allowed,
+        equal=all(t.ended and not t.wrong for t in trials) if _anything(trials) else None,
+        merged=tuple(dict.fromkeys(words for t in trials for words in t.merged)),
+        differences=judge.differences(trials),
+    )
 
 
-def _judgement(
-    kernel: Kernel,
-    made_by: str,
-    common: tuple[dict[str, tuple[int, int]], tuple[int, int], float],
-    scratch: int,
-    runs: tuple[str, ...],
-    reported: Mapping[str, int],
-    did: Mapping[str, int],
-    apart: tuple[str, ...] | None,
-) -> Comparison:
-    static, needed, allowed = common
-    dynamic = {name: (reported.get(name, 0), did.get(name, 0)) for name in {**reported, **did}}
-    return Comparison(kernel.name, made_by, runs, static, dynamic, needed, scratch, allowed, apart)
+def _anything(trials: list[Trial]) -> bool:
+    """Whether any trial did something."""
+    return any(t.expected.events for t in trials)
 
 
-def _words(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}={size}" for name, size in sizes.items())
-
-
-def _apart(kernel: Kernel, expected: Any, outputs: Any, allowed: float) -> Iterator[str]:
-    """Say of each output where it is apart; NaNs are equal, and rounding may go either way."""
-    pairs = zip(kernel.outputs, _outputs(expected), _outputs(outputs), strict=True)
-    # The greater of a NaN and a number is NaN to NumPy, and the number to vISA's max.
-    chosen = any(f in CHOOSING for s in kernel.statements() for f in _used(s))
-    for operand, a, b in pairs:
-        same = (a == b) | ((a != a) & ((b != b) | chosen))
-        if not allowed:
-            wrong = ~same
-        else:
-            wide, other = (np.asarray(x, np.float64) for x in (a, b))
-            largest = np.abs(wide[np.isfinite(wide)]).max(initial=0.0)
-            step = np.abs(wide) * 2.0 ** -(operand.value_type.row.significand or 53)
-            wrong = ~same & ~(np.abs(wide - other) <= allowed * largest + 2 * step)
-        if count := int(np.count_nonzero(wrong)):
-            at = tuple(int(i[0]) for i in np.nonzero(wrong))
-            place = f"{operand.name}[{', '.join(map(str, at))}]"
-            yield f"{count} of {a.size} elements differ, {place} is {b[at]} instead of {a[at]}"
-
-
-def _outputs(outputs: Any) -> tuple[Any, ...]:
-    return cast("tuple[Any, ...]", outputs if isinstance(outputs, tuple) else (outputs,))
-
-
-def _counted(report: Report) -> dict[str, int]:
-    """What is counted of a run; of shared memory bytes alone: its messages are cut otherwise."""
+def _counted(traces: Iterable[Trace]) -> dict[str, int]:
+    """What is counted of runs; of shared memory bytes alone: its messages are cut otherwise."""
+    messages, nbytes = Counter[str](), Counter[str]()
+    dpas = barriers = 0
+    for trace in traces:
+        messages, nbytes = messages + trace.messages, nbytes + trace.nbytes
+        dpas, barriers = dpas + trace.dpas, barriers + trace.barriers
     kinds = ("load", "prefetch", "store")
     counts = {
-        **{f"{kind} messages": report.messages.get(kind, 0) for kind in kinds},
-        **{f"{kind} bytes": report.bytes.get(kind, 0) for kind in kinds},
+        **{f"{kind} messages": messages[kind] for kind in kinds},
+        **{f"{kind} bytes": nbytes[kind] for kind in kinds},
     }
     more = ("atomic", "shared load", "shared store")
-    counts |= {f"{kind} bytes": report.bytes[kind] for kind in more if kind in report.bytes}
-    return counts | {"dpas": report.dpas, "barriers": report.barriers}
+    counts |= {f"{kind} bytes": nbytes[kind] for kind in more if nbytes[kind]}
+    return counts | {"dpas": dpas, "barriers": barriers}

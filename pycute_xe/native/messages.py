@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.arch.lsc import (
@@ -17,14 +18,14 @@ from pycute_xe.arch.lsc import (
     get_operation,
     operations,
 )
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, MachineError
 from pycute_xe.machine import BarrierArrive, Memory, NamedBarrier, Trace, block2d, lsc
 from pycute_xe.machine.slm import FencedSlm
 from pycute_xe.machine.workgroup import Meeting, Role
 from pycute_xe.native.assembly import Immediate, Instruction, Reg
 from pycute_xe.native.operands import GRF, State, chosen, refuse
 
-__all__ = ["END", "OPERATIONS", "Around", "descriptor", "send"]
+__all__ = ["END", "OPERATIONS", "Around", "described", "descriptor", "send"]
 
 END = -1
 """What a send returns where the thread ends."""
@@ -136,14 +137,14 @@ def _block(instruction: Instruction, target: str) -> Sent:
     """A block-2D message: its sizes are in the payload, so each is judged when it is sent."""
     if instruction.sub != "ugm":
         raise refuse(instruction, "block-2D messages go to global memory")
-    described = _descriptor(instruction, target)
-    stores = described.op == "store_block2d"
-    bits, transpose, vnni = described.data.memory_bits, described.data.transpose, described.vnni
+    desc = _descriptor(instruction, target)
+    stores = desc.op == "store_block2d"
+    bits, transpose, vnni = desc.data.memory_bits, desc.data.transpose, desc.vnni
     if instruction.predicate:
         raise refuse(instruction, "a predicated block message is not modelled")
     address, to = (cast("Reg", o) for o in (instruction.sources[0], instruction.to))
     data = cast("Reg", instruction.sources[1])
-    if address.kind != "flat[0]" or described.model != "flat":
+    if address.kind != "flat[0]" or desc.model != "flat":
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
     op = "store" if stores else "prefetch" if to.file == "null" else "load"
     made: dict[int, Block2D] = {}
@@ -159,12 +160,16 @@ def _block(instruction: Instruction, target: str) -> Sent:
             message.check(target)
             made[sizes] = message
         surface = Surface(base, width + 1, height + 1, pitch + 1)
-        if op == "prefetch":
-            block2d.prefetch(around.memory, message, surface, x, y, around.trace)
-            return
-        move = block2d.store if op == "store" else block2d.load
         at = (data if op == "store" else to).number * GRF
-        move(around.memory, state.registers, message, surface, x, y, at, around.trace)
+        try:
+            if op == "prefetch":
+                block2d.prefetch(around.memory, message, surface, x, y, around.trace)
+                return
+            move = block2d.store if op == "store" else block2d.load
+            move(around.memory, state.registers, message, surface, x, y, at, around.trace)
+        except MachineError:
+            around.trace.message(op, str(message), 0, block2d.reach(message, surface, x, y))
+            raise
 
     return block
 
@@ -181,10 +186,24 @@ def _linear(instruction: Instruction, target: str) -> Sent:
     if message.dst is not None:
         where["V4"] = to.number * GRF
     kind, label = ("atomic" if atomic else message.operation.kind), str(instruction)
-    lanes = chosen(instruction)
+    lanes, data = chosen(instruction), message.data
+    vectors = np.arange(data.vector) * data.memory_bits // 8
+    each = vectors[:, None] + np.arange(data.memory_bits // 8)
+    wide = np.uint64 if message.address.bits == 64 else np.uint32
+
+    def places(state: State) -> NDArray[np.int64]:
+        """The address of each byte, before anything is written."""
+        count = 1 if data.transpose else message.exec_size
+        raw = state.registers.read(where["V1"], count * wide().nbytes, label)
+        starts = raw.view(wide).astype(np.int64) + message.address.offset
+        if lanes is not None:
+            starts = starts[lanes(state)[:count]]
+        return (starts[:, None, None] + each).reshape(-1)
 
     def linear(state: State, around: Around) -> None:
         state.progress.label = label
+        shared = message.sfid == "slm" and not atomic
+        reach = places(state) if around.trace.keep and (shared or atomic) else None
         moved = lsc.execute(
             message,
             memory=around.memory,
@@ -194,10 +213,10 @@ def _linear(instruction: Instruction, target: str) -> Sent:
             slm=around.slm,
             thread=state.progress,
         )
-        if message.sfid == "slm" and not atomic:
-            around.trace.message(f"shared {kind}", label, moved)
+        if shared:
+            around.trace.message(f"shared {kind}", label, moved, reach)
         else:
-            (around.trace if atomic else around.own).message(kind, label, moved)
+            (around.trace if atomic else around.own).message(kind, label, moved, reach)
 
     return linear
 
@@ -212,19 +231,28 @@ def _message(instruction: Instruction, target: str) -> Message:
     # bti[255] is the whole of memory with addresses of 32 bits, where a kernel finds its arguments.
     if address.kind not in ("flat[0]", "bti[255]"):
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
-    described = _descriptor(instruction, target)
+    what = _descriptor(instruction, target)
     extra = get_operation(op).extra if op not in ("load", "store") else int(op == "store")
     returns = op != "store" and cast("Reg", instruction.to).file != "null"
     return Message(
         op,
         instruction.sub,
         instruction.size,
-        described.data,
-        Address("flat", described.address_bits, "V1", offset=described.offset),
+        what.data,
+        Address("flat", what.address_bits, "V1", offset=what.offset),
         "V4" if returns else None,
         "V2" if extra else None,
         "V3" if extra > 1 else None,
     )
+
+
+def described(instruction: Instruction, target: str) -> Descriptor | None:
+    """Return what a message to memory says of itself; None for any other instruction."""
+    if instruction.op != "send" or instruction.sub not in ("ugm", "slm"):
+        return None
+    if descriptor(instruction)[1] & 0x3F == _FENCE:
+        return None
+    return _descriptor(instruction, target)
 
 
 def _descriptor(instruction: Instruction, target: str) -> Descriptor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import NamedBarrier, Progress, RegisterFile
-from pycute_xe.native.assembly import Immediate, Instruction, Reg
+from pycute_xe.native.assembly import Immediate, Instruction, Reg, Walk
 
 __all__ = [
     "ACCUMULATORS",
@@ -23,6 +23,8 @@ __all__ = [
     "Read",
     "State",
     "Write",
+    "bytes_read",
+    "bytes_written",
     "chosen",
     "reader",
     "refuse",
@@ -82,9 +84,13 @@ Read = Callable[[State], Values]
 Write = Callable[[State, Values], None]
 
 
-def refuse(instruction: Instruction, condition: str) -> MachineError:
+class UnmodelledFault(MachineError):
+    """An instruction that is not executed here, whatever it does on hardware."""
+
+
+def refuse(instruction: Instruction, condition: str) -> UnmodelledFault:
     """Return the error of an instruction that is not executed here."""
-    return MachineError(
+    return UnmodelledFault(
         "native.run",
         {"at": instruction},
         condition,
@@ -280,3 +286,34 @@ def _truncated(instruction: Instruction, values: Values, low: int, high: int) ->
     if not instruction.saturate and ((wide < low) | (wide > high)).any():
         raise refuse(instruction, "a float beyond the integer type is converted without .sat")
     return np.clip(wide, float(low), float(high)).astype(np.int64)
+
+
+# ------------------------------------------------------------ bytes
+# Which bytes of registers an instruction touches, for those who do not execute it.
+
+
+def bytes_written(instruction: Instruction) -> Iterator[int]:
+    """Yield the bytes of registers that an instruction writes."""
+    to = instruction.to
+    if to is not None and to.file == "r":
+        if instruction.op.startswith("send"):
+            yield from range(to.number * GRF, (to.number + max(1, to.length)) * GRF)
+        else:
+            step = to.walk.horizontal if to.walk else 1
+            yield from _bytes(to, (lane * step for lane in range(instruction.size)))
+
+
+def bytes_read(instruction: Instruction) -> Iterator[int]:
+    """Yield the bytes of registers that an instruction without messages reads."""
+    for source in instruction.sources:
+        if isinstance(source, Reg) and source.file == "r":
+            walk = source.walk or Walk(1, 1, 0)
+            down = walk.width if walk.vertical < 0 else walk.vertical
+            lanes = (divmod(lane, max(1, walk.width)) for lane in range(instruction.size))
+            yield from _bytes(source, (y * down + x * walk.horizontal for y, x in lanes))
+
+
+def _bytes(register: Reg, elements: Iterator[int]) -> Iterator[int]:
+    wide = DTYPES[register.kind].itemsize if register.kind in DTYPES else 4
+    start = register.number * GRF + register.element * wide
+    return (start + element * wide + i for element in elements for i in range(wide))

@@ -68,20 +68,51 @@ class Toolchain:
         Raises `ToolError` with its words where it refuses.
         """
         with TemporaryDirectory() as folder:
-            source = Path(folder, "kernel.cl")
-            source.write_text(text, encoding="utf-8")
-            given = ["compile", "-file", str(source), "-device", target, "-options", options]
-            done = _run([*self.ocloc, *given, *_format(self.ocloc), "-out_dir", folder], folder)
-            binaries = sorted(Path(folder).glob("*.bin"))
-            if not binaries:
-                reason = _detail(folder) or _first(done.stdout + done.stderr)
-                raise ToolError(
-                    "compile",
-                    {"compiler": self.name, "device": target},
-                    f"ocloc refuses the text: {reason}",
-                    "emit(kernel) is the text it was given",
-                )
-            return binaries[0].read_bytes()
+            return self._assembled(text, target, options, folder, {})
+
+    def followed(self, text: str, target: str, options: str) -> tuple[bytes, str, tuple[str, ...]]:
+        """Return the binary, the vISA that it was made of, and listings of the machine code.
+
+        The vISA names lines of the text, and a listing instructions of the vISA; there are several
+        where the compiler tried more than once. Raises `ToolError` where it refuses, and where it
+        was built without these.
+        Document: intel/intel-graphics-compiler, documentation/configuration_flags.md.
+        """
+        with TemporaryDirectory() as folder:
+            steps = Path(folder, "steps")
+            asked = {"IGC_ShaderDumpEnable": "1", "IGC_DumpToCustomDir": str(steps)}
+            binary = self._assembled(text, target, f"{options} -gline-tables-only", folder, asked)
+            visa, listings = (
+                tuple(path.read_text(encoding="utf-8") for path in sorted(steps.glob(name)))
+                for name in ("*_entry_*[0-9].visaasm", "*_entry_*[0-9].asm")
+            )
+        if not visa or not listings:
+            raise ToolError(
+                "explain",
+                {"compiler": self.name, "device": target},
+                "the graphics compiler does not write down its steps",
+                "use a version of atoms/native.toml",
+            )
+        return binary, visa[-1], listings
+
+    def _assembled(
+        self, text: str, target: str, options: str, folder: str, asked: dict[str, str]
+    ) -> bytes:
+        source = Path(folder, "kernel.cl")
+        source.write_text(text, encoding="utf-8")
+        given = ["compile", "-file", str(source), "-device", target, "-options", options]
+        command = [*self.ocloc, *given, *_format(self.ocloc), "-out_dir", folder]
+        done = _run(command, folder, asked)
+        binaries = sorted(Path(folder).glob("*.bin"))
+        if not binaries:
+            reason = _detail(folder) or _first(done.stdout + done.stderr)
+            raise ToolError(
+                "compile",
+                {"compiler": self.name, "device": target},
+                f"ocloc refuses the text: {reason}",
+                "emit(kernel) is the text it was given",
+            )
+        return binaries[0].read_bytes()
 
     def disassembled(self, code: bytes, target: str, *options: str) -> str:
         """Return machine code as text, or as the options say, by ``iga64``."""
@@ -219,12 +250,20 @@ def toolchain_for(target: str = "pvc", version: str = "") -> Toolchain:
 # ------------------------------------------------------------ running
 
 
-def _run(command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
-    """Start a program in a folder; how it ended, and what it said."""
+def _run(
+    command: list[str], folder: str, asked: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Start a program in a folder, with more in its environment; how it ended, and its words."""
     program = command[0]
     try:
         return subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
+            command,
+            cwd=folder,
+            env={**os.environ, **(asked or {})},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         condition = f"{program} does not end within {_SECONDS} seconds"

@@ -7,7 +7,7 @@ layout. The identity tensor is the one whose value at a coordinate is the coordi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 from pycute_xe.algebra import composition, recast_layout, zipped_divide
 from pycute_xe.bulk import numpy_dtype
@@ -21,7 +21,7 @@ from pycute_xe.errors import (
     quoted,
 )
 from pycute_xe.f2 import F2Layout
-from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
+from pycute_xe.int_tuple import crd2idx, idx2crd, product, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import shortly, typed, typed_fields
@@ -190,6 +190,9 @@ def make_tensor(data: Any, layout: AnyLayout | Shape, stride: Stride = None) -> 
     >>> make_tensor("abcdefgh", ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2))))(0, 1)
     'g'
     """
+    if isinstance(data, AnyLayout) and not isinstance(layout, AnyLayout):
+        wrong = "data is a layout, which is given second"
+        raise ShapeError("make_tensor", {"data": data}, wrong, "write make_tensor(data, layout)")
     if isinstance(layout, (ComposedLayout, F2Layout)):
         return Tensor(data, 0, layout)
     whole = layout if isinstance(layout, Layout) else Layout(layout, stride)
@@ -218,9 +221,10 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
 
     Law: with all coordinates given the result has the tiler's shape; a ``None`` in ``coord`` keeps
     that rest mode, behind the tile modes. ``proj`` drops the entries of tiler and coordinate where
-    it holds ``"X"``. A tiler that is not a tuple cuts the whole tensor, seen as one mode.
-    Raises `RankError` where ``proj`` has other modes than tiler and coordinate, and as
-    `zipped_divide` does. C++: ``local_tile``.
+    it holds ``"X"``. A tiler that is not a tuple cuts the whole tensor, seen as one mode. The last
+    tile may reach over the edge, as predicates need it; symbolic coordinates are not judged.
+    Raises `CoordError` for a coordinate past the last tile, `RankError` where ``proj`` has other
+    modes than tiler and coordinate, and as `zipped_divide` does. C++: ``local_tile``.
 
     >>> from pycute_xe.tensor import make_identity_tensor
     >>> print(local_tile(make_identity_tensor((8, 16)), (4, 8), (1, 1)))
@@ -232,7 +236,22 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
     divided = tensor.rearranged(make_layout(tile, rest))
     if is_tuple(coord):
         coord = coord + (None,) * (len(rest) - len(coord))
+    _demand_tiles({"tiler": tiler, "coord": coord}, coord, rest.shape)
     return divided((None,) * len(tile) if is_tuple(tile.shape) else None, coord)
+
+
+def _demand_tiles(operands: dict[str, object], coord: Any, tiles: Any) -> None:
+    """Refuse integers of a tile coordinate that are outside the tiles of their mode."""
+    if is_tuple(coord) and is_tuple(tiles):
+        for entry, count in zip(coord, tiles, strict=False):
+            _demand_tiles(operands, entry, count)
+        return
+    count: Any = product(tiles)
+    coord = cast("Any", coord)
+    if not hasattr(coord, "__index__") or type(count) is not int or 0 <= coord < count:
+        return
+    wrong = f"tile {coord} is outside a mode of {count} tile{'s' * (count > 1)}"
+    raise CoordError("local_tile", operands, wrong, f"use 0 to {count - 1}, or None for all tiles")
 
 
 @typed

@@ -24,7 +24,7 @@ from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.ir.kernel import groups_in
-from pycute_xe.kernel.probes import is_moved
+from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.machine import Trace
 from pycute_xe.trials.problems import (
@@ -291,8 +291,7 @@ def _tolerance(asked: Asked, bits: int) -> float:
         return 0.0
     kernel = asked.kernel
     floats = [f.value_type for f in kernel.fragments if f.value_type.kind == "float"]
-    narrow = any(kind.bits < 32 for kind in floats)
-    return 2.0**-6 if narrow or bits < 32 else 2.0**-12
+    return allowed_off(min([bits, *(kind.bits for kind in floats)]), "random")
 
 
 def _unequal(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:

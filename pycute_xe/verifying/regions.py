@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import islpy as isl
 
-from pycute_xe.holding.patience import charge, time_left, too_hard, work_left
+from pycute_xe.holding.patience import charge, remembered, time_left, too_hard, work_left
 
 __all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
 
@@ -106,12 +106,16 @@ class _LongError(Exception):
 
 
 def read(kind: type[isl.Set | isl.Map], text: str) -> Any:
-    """Return a set or a map that is written as text, and charge for it."""
+    """Return a set or a map that is written as text, and charge for the first time it is read."""
     context = _context.get()
-    try:
-        return _counted(READS, lambda: kind(text, context))
-    except _LongError as error:
-        raise too_hard("the question is too long for isl") from error
+
+    def first() -> Any:
+        try:
+            return _counted(READS, lambda: kind(text, context))
+        except _LongError as error:
+            raise too_hard("the question is too long for isl") from error
+
+    return remembered((id(context), kind, text), first)  # what is kept keeps its context
 
 
 def asked(call: str, *of: Any) -> Any:

@@ -17,7 +17,7 @@ from every import every
 
 import pycute_xe as cx
 from pycute_xe.atom.mma_atom import MmaAtom
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.layout import Layout
 
 ROWS = Path(__file__).parents[1] / "data" / "cute_documents.txt"

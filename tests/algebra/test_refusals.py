@@ -68,8 +68,8 @@ REFUSALS = {
     "composition: no tiler": Refusal(
         lambda: algebra.composition(A, "4:1"),
         ShapeError,
-        "tiler",
-        {"value": "'4:1'"},
+        "composition",
+        {"b": "'4:1'"},
         "a tiler must be a layout",
     ),
     "composition: no such coordinate": Refusal(

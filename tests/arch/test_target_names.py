@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import pycute_xe as cx
+from pycute_xe.arch.rules import rules
+from pycute_xe.errors import TargetError
 from pycute_xe.facts import rows
 from pycute_xe.numeric import _ROWS, as_numeric
 
@@ -89,3 +91,10 @@ def test_a_misspelled_type_gets_the_nearest() -> None:
         as_numeric("bfloat_16")
     with pytest.raises(cx.DTypeError, match=r"did you mean bf16"):
         as_numeric("BF16")
+
+
+def test_a_target_that_a_limit_of_all_others_leaves_out_is_refused_by_name() -> None:
+    with pytest.raises(TargetError, match="load-height, and no row says that of xyz") as refused:
+        rules("block2d", "message", "xyz", "load")
+    assert "atoms/block2d.toml" in refused.value.fix
+    assert rules("block2d", "message", "xyz", "store")  # of which each limit is said of all

@@ -157,7 +157,7 @@ def test_shipped_and_patterns() -> None:
     assert set(names(name="xe_2d_u16*_ld_v", shipped=True)) == {
         name for name in shipped if re.fullmatch(r"XE_2D_U16.*_LD_V", name)
     }
-    assert names(bits=12) == []
+    assert names(kind="store", mode="V") == []
     assert search_atoms(name="no such thing") == ()
     assert len(search_atoms()) == len(catalogue()) + len(grammar_names())
 

@@ -8,7 +8,7 @@ import pytest
 from every import every
 
 from pycute_xe.arch.rules import errors
-from pycute_xe.atom.copy_atom import XE_LOAD_2D, XE_LOAD_2D_TRANSPOSE
+from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_LOAD_2D_TRANSPOSE
 from pycute_xe.atom.selection import memory_modes, select_block_2d
 from pycute_xe.basis import E
 from pycute_xe.errors import KernelError

@@ -277,7 +277,7 @@ def test_nothing_found_says_which_filter_to_leave_out() -> None:
     assert text.startswith("no atoms; there would be 1 with --all, ")
     count = len(search_atoms(rows=32, cols=16, bits=16, shipped=True))
     assert f"{count} without --mode" in text
-    assert "more than one" in shown("atoms", "--bits", "12", "no such name")
+    assert "more than one" in shown("atoms", "--kind", "store", "--mode", "V", "no such name")
 
 
 def test_nothing_found_says_when_a_reorder_would_do() -> None:
@@ -309,8 +309,8 @@ def test_programs_get_all_records() -> None:
     records = search_atoms(kind="store", bits=32, shipped=True)
     assert found["count"] == len(found["atoms"]) == len(records)
     assert found["atoms"][0]["targets"] == list(records[0].targets)
-    nothing = json.loads(shown("atoms", "--bits", "12", "--json"))
-    assert (nothing["count"], nothing["without"][0]["filter"]) == (0, "bits")
+    nothing = json.loads(shown("atoms", "--kind", "store", "--mode", "V", "--json"))
+    assert (nothing["count"], nothing["without"][0]["filter"]) == (0, "kind")
 
 
 def test_wrong_filters_are_refused() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner, Result
+from compiled_cases import needs_compiler
 from every import every
 
 import pycute_xe as cx
@@ -106,3 +107,18 @@ def test_what_cannot_be_read_is_one_message(
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@needs_compiler
+def test_explain_says_what_the_compiler_made(tmp_path: Path) -> None:
+    file = tmp_path / "k.json"
+    file.write_text(gemm(), encoding="utf-8")
+    made = cx.native.explain(cx.from_json(gemm()))
+    assert shown("explain", str(file), "--native") == f"{made}\n"
+    assert shown("explain", "-", "--code", "copy A", given=gemm()) == f"{made.code('copy A')}\n"
+
+
+def test_explain_native_takes_kernels_alone() -> None:
+    result = run("explain", "-", "--native", given=cx.to_json(cx.Layout(4)))
+    assert result.exit_code == 2
+    assert "- is a document of Layout, not of Kernel" in result.stderr

@@ -62,13 +62,18 @@ def test_rows_keep_their_colour() -> None:
     assert all(len(found) == 1 for found in colours.values())
     assert len(set.union(*colours.values())) == 4
     assert cx.draw(MESSAGES[0]) == Drawing(scene)
-    assert scene.caption == ("64 elements of 16 bits fill 2 registers; 0 slots are padding.",)
+    assert scene.caption == (
+        "64 elements of 16 bits fill 2 registers; 0 slots are padding (dots).",
+        "Numbers count elements in memory, row by row; colours are its rows.",
+    )
 
 
 def test_a_packed_row_below_the_block_is_padding() -> None:
     """Three rows are packed in pairs: half of the second pair holds no element."""
     scene = of_block2d(Block2D("load", 16, 3, 16, vnni=True))
-    assert scene.caption == ("48 elements of 16 bits fill 2 registers; 16 slots are padding.",)
+    assert scene.caption[0] == (
+        "48 elements of 16 bits fill 2 registers; 16 slots are padding (dots)."
+    )
     for panel in scene.panels[1:]:
         shown = [cell.label for cell in panel.cells]
         assert sorted(shown) == sorted([*map(str, range(48)), *["·"] * 16])

@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from dejavu import dejavu_width
 from every import every
 from svg_cells import SVG, cells_of, root_of
 
@@ -19,7 +20,7 @@ import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw
 from pycute_xe.drawing.notebook import verdict as verdict_table
 from pycute_xe.drawing.saving import write_files
-from pycute_xe.drawing.scene import MONO, PROSE
+from pycute_xe.drawing.scene import MARGIN, MONO
 from pycute_xe.drawing.style import COLOURS, INK
 from pycute_xe.errors import CoordError, CuteError, RankError, ShapeError
 
@@ -121,9 +122,10 @@ def test_no_text_leaves_its_box(drawing: Drawing) -> None:
         assert float(text.get("y", 0)) <= float(box.get("y", 0)) + float(box.get("height", 0))
     sizes = {"h": 17, "p": 12, "p bad": 12}
     for text in root.iter(f"{SVG}text"):
-        size = sizes.get(text.get("class", ""), 0)
-        length = len(text.text or "") * size * PROSE
-        assert float(text.get("x", 0)) + length <= width
+        kind = text.get("class", "")
+        if kind in sizes:
+            length = dejavu_width(text.text or "", sizes[kind], kind != "p")
+            assert float(text.get("x", 0)) + length <= width - MARGIN
         assert 0 < float(text.get("y", 0)) < height
 
 

@@ -1,6 +1,6 @@
 """Every kind of drawing can be read: labels in their cells, fonts, contrast, nothing cut.
 
-Widths of text are counted in `MONO` and `PROSE`, upper bounds for the fonts in use.
+Labels are as wide as `MONO` says, an upper bound for the fonts in use; prose is measured.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
+from dejavu import dejavu_width
 from pictures import PICTURES
 from svg_cells import SVG, root_of
 
-from pycute_xe.drawing.scene import MONO, PROSE
+from pycute_xe.drawing.scene import MONO
 
 LEAST_FONT, LEAST_CONTRAST = 9, 4.5
 Rules = dict[str, dict[str, str]]
@@ -53,7 +54,10 @@ class Text:
 
     def width(self, rules: Rules) -> float:
         prose = self.selectors[-1] in (".h", ".p", ".k0", ".bad")
-        return len(self.words) * self.style(rules, "font-size") * (PROSE if prose else MONO)
+        font = self.style(rules, "font-size")
+        if prose:
+            return dejavu_width(self.words, font, self.selectors[-1] in (".h", ".bad"))
+        return len(self.words) * font * MONO
 
     def style(self, rules: Rules, name: str) -> float:
         return float(self.get(rules, name).removesuffix("px"))

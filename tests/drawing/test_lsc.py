@@ -67,6 +67,12 @@ def test_channels_keep_their_colour() -> None:
         assert {c.colour for c in panel.cells if ("channel", 3) in c.data} == {3}
 
 
+def test_the_caption_says_what_numbers_and_colours_are() -> None:
+    few, many = (of_lsc(parse(text)).caption[-1] for text in LOADS[:2])
+    assert few == "Numbers count elements, channel by channel; colours are channels."
+    assert many == "Numbers count elements, channel by channel; colours are channels modulo 16."
+
+
 def test_what_reaches_no_register() -> None:
     prefetch = parse("lsc_load.ugm (M1,16) %null:d32 flat[V1]:a64")
     assert list(panels(prefetch)) == ["at the addresses"]

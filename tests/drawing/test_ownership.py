@@ -211,7 +211,8 @@ def test_a_left_out_reorder_is_marked(mma: cx.TiledMma) -> None:
         assert image[cell["byte"] // 2] == cell["row"] * cols + cell["col"]
     misplaced = sum(places[c["row"], c["col"]] != c["byte"] for c in cells)
     assert misplaced > 0
-    assert f"WRONG: {misplaced} elements" in wrong.svg
+    words = f"WRONG: {misplaced} elements are not where the MMA multiplies them"
+    assert f"{words} (red corners)." in wrong.scene.caption
     assert wrong.svg.count('class="m"') == misplaced
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import chain, pairwise
 from xml.etree import ElementTree
 
 import pytest
+from dejavu import dejavu_width
 from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw
-from pycute_xe.drawing.scene import Cell, Panel, Plan, Scene, frames, make_panel
+from pycute_xe.drawing.scene import MARGIN, Cell, Panel, Plan, Scene, frames, make_panel
 from pycute_xe.errors import ShapeError
 from pycute_xe.kernel.schedules import Grouped, StreamK
 
@@ -153,6 +155,48 @@ def test_neighbours_of_one_name_are_named_once() -> None:
     panel = make_panel("", cells, AXES).headed("who", ("0,8", "0,8", "1,9", "0,8"), ())
     names = column_names(Drawing(Scene("title", (), (panel,))))
     assert [name.text for name in names] == ["0,8", "1,9", "0,8"]
+
+
+def test_every_column_that_has_labels_has_its_name() -> None:
+    """Pairs of work-items, eight across or four columns each; parts of 16 in the smallest cells."""
+    pairs = [f"{t},{t + 8}" for t in range(8)]
+    for name in ("XE_2D_U64x8x4_LD_T", "XE_1D_LOAD_GLOBAL<u16,u64>"):
+        drawing = draw(cx.get_atom(name), "registers")
+        assert [text.text for text in column_names(drawing)] == pairs
+        assert all(f">{pair}</text>" in draw(cx.get_atom(name)).svg for pair in pairs)
+    atom = cx.XE_DPAS_TT(8, "f32", "bf16")
+    permuted = (32, cx.Layout((16, 2, 2), (1, 32, 16)), 16)
+    mma = cx.make_tiled_mma(atom, cx.Layout((2, 2, 1)), permuted)
+    first = draw(mma, view="zooms").svg.split('class="panel', 2)[1]
+    assert re.findall(r'<text x="[^>]*>(\d+)<', first.split("</g>")[0]) == ["0", "32"]
+
+
+def test_what_columns_count_is_said_above_the_first_one() -> None:
+    """In the middle of 200 columns nobody would see it who does not scroll."""
+    root = ElementTree.fromstring(draw(cx.Layout((2, 200))).svg)
+    heading = next(t for t in root.iter(f"{SVG}text") if t.text == "mode 1 →")
+    cell = next(g for g in root.iter(f"{SVG}g") if g.get("class", "").startswith("c "))
+    box = cell.find(f"{SVG}rect")
+    assert box is not None
+    assert heading.get("x") == box.get("x")
+
+
+@pytest.mark.parametrize("columns", [2, 12, 30, 100])
+def test_titles_and_captions_stay_inside_and_on_a_page_of_1300_px(columns: int) -> None:
+    """Names of templates are capitals, digits and signs, which are wider than prose."""
+    names = " ".join(["XE_LOAD_2D_TRANSPOSE<32,16,8>"] * 6)
+    panel = panel_of([[(0, col) for col in range(columns)]])
+    plan = Plan(Scene(names, (names, f"Note: {names}"), (panel,)))
+    lines = [(line, 17, True) for line in plan.title]
+    lines += [(line, 12, warns) for line, warns in plan.caption]
+    # The site's column is 768 px wide there.
+    assert max(dejavu_width(*line) for line in lines) <= min(plan.width, 768) - 2 * MARGIN
+    assert all("XE_LOAD_2D_TRANSPOSE<32,16,8>" in line for line in plan.title)
+
+
+def test_a_small_layout_is_as_narrow_as_a_telephone() -> None:
+    """400 px less the site's margins of 16 px."""
+    assert Plan(draw(cx.Layout((8, 8), (8, 1))).scene).width <= 368
 
 
 def test_the_chips_of_a_legend_hold_their_names_and_stay_apart_and_inside() -> None:

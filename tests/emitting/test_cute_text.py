@@ -110,6 +110,12 @@ def test_what_the_language_cannot_say_is_refused_by_name(epilogue: str, says: st
         emit(cx.kernel.gemm(SMALL, epilogue=epilogue), "cute")
 
 
+def test_a_maker_that_moves_half_is_refused_with_its_source() -> None:
+    with pytest.raises(cx.KernelError, match=r"_copy_D of CUTLASS moves half .* 6601377"):
+        emit(cx.kernel.gemm(SMALL, d="col"), "cute")
+    emit(cx.kernel.gemm(SMALL, epilogue="acc + C", orders={"C": "col"}), "cute")
+
+
 def test_kinds_without_a_meaning_are_refused_by_name() -> None:
     kinds = set(CUTE)
     assert Mma in kinds
@@ -135,6 +141,9 @@ def test_batches_move_the_pointer() -> None:
     text = emit(cx.kernel.gemm(SMALL, batch=True), "cute")
     assert "make_gmem_ptr(A + A_stride0 * (l))" in text
     assert "int64_t A_stride0, int64_t A_stride1" in text
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s4"), (32, 32, 128), ((2, 2, 1), (2, 1, 0)))
+    packed = emit(cx.kernel.gemm(mma, batch=True), "cute")
+    assert "make_gmem_ptr(A + A_stride0 * (l) / 2)" in packed
 
 
 def test_names_that_c_takes_are_others_in_the_text() -> None:
@@ -150,6 +159,14 @@ def test_saturating_conversions_round_first() -> None:
     assert "int8_t(cute::min(cute::max(tCrC(i), -128), 127))" in text
     text = emit(cx.kernel.gemm(mma, epilogue="0.5*acc", d_type="s8"), "cute")
     assert "cute::min(cute::max(sycl::rint(" in text
+
+
+def test_conversions_that_c_cannot_pick_go_through_float() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "f16"), (64, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    text = emit(cx.kernel.gemm(mma, types={"A": "bf16"}), "cute")
+    assert "half_t(float(tArA(i)))" in text
+    with pytest.raises(cx.KernelError, match="values of u2 are converted by no function of CuTe"):
+        emit(cx.kernel.gemm(mma, b="col", types={"B": "u2"}), "cute")
 
 
 def test_without_stages_nothing_is_prefetched() -> None:

@@ -80,7 +80,31 @@ def test_messages_reach_the_bytes_of_each_element_in_turn(
         for one in shared_accesses(kernel, Registers(kernel), statement):
             if isinstance(one, Access):
                 assert one.stores == (statement is store)
-                unit = {"d32": 4, "d16u32": 2, "d8u32": 1}[one.size]
+                unit = {"d64": 8, "d32": 4, "d16u32": 2, "d8u32": 1}[one.size] * one.vector
                 starts = (one.at.at({LANE: lane, "subgroup": 0}) for lane in range(one.lanes))
                 found += [start + byte for start in starts for byte in range(unit)]
+                # A block fills whole registers, and begins where its elements may.
+                assert one.vector == 1 or (one.lanes == 1 and unit % 64 == 0)
+                assert one.vector == 1 or one.at.offset % (unit // one.vector) == 0
         assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "elements", "first", "blocks"),
+    [
+        ("f32", 8, 0, [("d64", 64)]),
+        ("f32", 8, 1, [("d32", 64), ("d32", 64)]),
+        ("f32", 7, 0, [("d32", 64), ("d32", 32), ("d32", 16)]),
+        ("bf16", 16, 0, [("d64", 64)]),
+        ("s8", 4, 0, [("d32", 16)]),
+        ("bf16", 8, 1, []),
+    ],
+)
+def test_registers_side_by_side_are_blocks_of_up_to_eight(
+    kind: str, elements: int, first: int, blocks: list[tuple[str, int]]
+) -> None:
+    places, array = Layout((1, 16 * elements), (0, 1)), shared_array("s", kind, 512)
+    load = SharedLoad("s", "y", places, Index(None, first))
+    kernel = small_kernel((Fill("y", 1), load), (fragment("y", kind, elements),), shared=(array,))
+    sent = [s for s in shared_accesses(kernel, Registers(kernel), load) if isinstance(s, Access)]
+    assert [(one.size, one.vector) for one in sent if one.vector > 1] == blocks

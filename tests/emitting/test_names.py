@@ -128,6 +128,11 @@ def test_names_that_nothing_has_taken_stay() -> None:
     assert cx.emit(looped("int")).startswith("// int is called int_ here.\n")
 
 
+@pytest.mark.parametrize("name", ["EOF", "errno", "bfloat16_t", "gemm_device", "gemm_xe", "A_ld"])
+def test_what_headers_types_and_functions_of_cpp_are_called_is_changed(name: str) -> None:
+    assert spelled(worded(name))[1] == {name: f"{name}_"}
+
+
 @every("name", ["a b", "1x", "", "a-b", "k();//"])
 @every("to", LANGUAGES)
 def test_a_kernel_whose_name_is_not_an_identifier_is_refused(name: str, to: Any) -> None:

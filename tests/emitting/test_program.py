@@ -18,7 +18,7 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.converting import convert
-from pycute_xe.emitting import launching, valuing
+from pycute_xe.emitting import figures, launching, valuing
 from pycute_xe.emitting.measurement import Measurement
 from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.kernel import Kernel
@@ -42,18 +42,20 @@ def names_of(kernel: Kernel) -> dict[str, Any]:
 
 
 def test_a_program_holds_both_texts_and_passes_the_linter(tmp_path: Path) -> None:
-    kernel = gemm(epilogue="gelu(alpha*acc + bias[n])", d_type="bf16")
+    kernel = gemm(epilogue="gelu(alpha*acc + bias[n])", d_type="bf16", types={"A": "u8"})
     file = tmp_path / "gemm.py"
     file.write_text(cx.emit(kernel, "program"), encoding="utf-8")
+    for number, name in enumerate(sampled([*CASES], 2, ["tiles of a plan"])):
+        other = tmp_path / f"other{number}.py"
+        other.write_text(cx.emit(CASES[name].make()[0], "program"), encoding="utf-8")
     names = names_of(kernel)
     assert names["GPU"].strip() == cx.emit(kernel, "opencl").strip()
     assert names["CPU"].strip() == cx.emit(kernel, "opencl", device="cpu").strip()
     config = Path(__file__).parents[2] / "pyproject.toml"
-    command = ["ruff", "check", "--config", str(config), "--no-cache", "--extend-ignore", "T20"]
-    done = subprocess.run(
-        [sys.executable, "-m", *command, str(file)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
+    for style in (["--config", str(config), "--extend-ignore", "T20"], ["--isolated"]):
+        command = [sys.executable, "-m", "ruff", "check", "--no-cache", *style, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
     imported = {line.split()[1].split(".")[0] for line in file.read_text().splitlines()
                 if line.startswith(("import ", "from "))}  # fmt: skip
     assert imported - sys.stdlib_module_names == {"ml_dtypes", "numpy"}
@@ -196,7 +198,7 @@ def test_operations_count_each_sum_once() -> None:
 
 # ------------------------------------------------------------ reports
 
-REPORT = launching.Measurement(
+REPORT = figures.Figures(
     "gemm", "ab" * 32, "Arc B580", "gpu", "26.1", (("M", 8), ("N", 4)), 256, 0.5,
     (2e-6, 1e-6, 4e-6), 4096, 512, 1.0, 0.0, "",
 )  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from broken_kernels import tiled_mma
 
 import pycute_xe as cx
-from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -415,3 +415,8 @@ def test_a_refused_block_leaves_nothing_behind(slip: bool) -> None:
     with k.loop("k", 0, 4):
         k.load("x", "B", (64, 64), at=("k", "n"))
     assert len(k.so_far) == len(before) + 2
+
+
+def test_a_number_of_subgroups_is_known() -> None:
+    with pytest.raises(InputError, match="name is text, and a number of subgroups or a tiled MMA"):
+        KernelBuilder("relu", cx.symbol("m"))  # pyright: ignore[reportArgumentType]

@@ -69,6 +69,9 @@ def test_scales_are_loaded_once_for_each_group() -> None:
         ({"transform_b": "B * s[k/64]"}, "is not indexed by n"),
         ({"transform_b": "B * s[n] + s"}, "s is indexed in two ways"),
         ({"transform_a": "A *"}, 'is not an expression. Way out: write "A"'),
+        ({"orders": {"Q": "col"}}, "Q of orders is not an operand of the kernel"),
+        ({"orders": {"A": "col"}}, "what orders says of A is an argument of its own"),
+        ({"types": {"Q": "s8"}}, "Q of types is not an operand of the kernel"),
         (
             {"transform_b": "B - z[k/64,n]", "orders": {"z": "col"}},
             "z[k/64,n] is stored by columns, where the values of one group",

@@ -19,6 +19,7 @@ from pycute_xe.errors import (
     CuteError,
     DivisibilityError,
     DTypeError,
+    InputError,
     RankError,
     ShapeError,
     UndecidableError,
@@ -41,6 +42,13 @@ REFUSALS = {
         "layout",
         {"value": "(4, 8)"},
         "a tuple is not a plain layout",
+    ),
+    "Layout: extents one by one": Refusal(
+        lambda: Layout(4, 8, 16),  # pyright: ignore[reportArgumentType]
+        InputError,
+        "Layout",
+        {"values": "(4, 8, 16)"},
+        "a layout takes a shape and a stride, not 3 values",
     ),
     "call: no integer": Refusal(
         lambda: FOUR(1.5),

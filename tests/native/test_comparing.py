@@ -16,7 +16,7 @@ from pycute_xe.cli.app import LANGUAGES
 from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
 from pycute_xe.native import toolchain
-from pycute_xe.native.judging import DATA
+from pycute_xe.native.trying import DATA
 
 
 def large() -> Kernel:

@@ -76,3 +76,11 @@ def test_lanes_go_together_or_are_refused() -> None:
         assert held(state, bytes(3 * GRF))[2 * GRF :] == (old if kept else bytes(GRF))
         with pytest.raises(MachineError, match="lanes that go different ways"):
             after(bytes(GRF) + wide, compare, jump, join, labels=target)
+
+
+def test_lanes_that_ask_nothing_go() -> None:
+    jump = instruction("goto", None, target="on")
+    write = instruction("mov", grf(0, "d", (1,)), Immediate("0x0", "d"))
+    join = instruction("join", None, target="on")
+    old = b"\1" * GRF
+    assert held(after(old, jump, write, join, labels={"on": 2}), bytes(GRF)) == old

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import random
 from collections.abc import Callable
 
 import numpy as np
@@ -10,11 +10,11 @@ import pytest
 from compiled_cases import needs_compiler
 from compiled_kinds import CASES
 from sampling import sampled
+from text_changes import changed, emitted  # pyright: ignore[reportMissingImports]
 
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
-from pycute_xe.native import compiler
-from pycute_xe.native.judging import tolerance
+from pycute_xe.native.trying import apart, tolerance
 from pycute_xe.trials.problems import edge_sizes
 
 
@@ -59,53 +59,53 @@ def test_right_kernels_are_called_right(name: str) -> None:
         assert "a loop is written out" in str(found)
 
 
-STORE = r"(  XE_STORE_2D\(sD, .*\n)"
-# What is wrong: the type of D, a pattern in the text, what stands there instead.
+GATED = ("relu(acc + bias[n]) * gate[m,n]", "bf16")
+# A kind of wrong text, its epilogue and the type of D, a seed, and what the answer calls it.
 WRONG = {
-    "a remainder of one": ("f32", r"k < \(\(K \+ 31\) >> 5\)", "k < ((K + 30) >> 5)"),
-    "an accumulator cut to 16 bits": (
-        "f32",
-        STORE,
-        r"  XE_ALU(and (M1_NM, 16) tCrC(0,0)<1> tCrC(0,0)<1;1,0> 0xffff0000:ud);\n\1",
-    ),
-    "a rounding towards zero": (
-        "bf16",
-        r"(  XE_ALU\(mov \(M1_NM, 16\) tErD_bf)",
-        r"  XE_ALU(and (M1_NM, 16) tCrC(0,0)<1> tCrC(0,0)<1;1,0> 0xffff0000:ud);\n\1",
-    ),
-    "a column at the edge": ("f32", r"(XE_SURFACE\(B, B_width), K", r"\1, K - 1"),
+    "rounding": (GATED, "rounding"),
+    "precision": ((None, "f32"), "precision"),
+    "remainders": ((None, "f32"), "remainder"),
+    "hints": ((None, "f32"), "cache hint"),
+    "barriers": ((None, "f32"), "barriers"),
+    "strides": (GATED, "stride"),
+    "signs": (GATED, "sign"),
+    "offsets": (GATED, "offset"),
+    "counts": ((None, "f32"), "count"),
+    "lanes": (GATED, "lanes"),
 }
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", sampled(WRONG, 2))
-def test_a_text_that_shows_on_some_sizes_or_numbers_alone_is_noticed(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kind, pattern, instead = WRONG[name]
-    kernel = gemm(d_type=kind)
-    text = cx.emit(kernel)
-    head, mark, body = text.partition("// ---- The kernel.")
-    changed, count = re.subn(pattern, instead, body, count=1)
-    assert count == 1
-    compiler._compiled.cache_clear()
-    monkeypatch.setattr(compiler, "emit", lambda *_: head + mark + changed)
-    try:
-        found = cx.native.compare(kernel)
-    finally:
-        compiler._compiled.cache_clear()
-    assert not found, str(found)
-    assert found.equal is False
-    assert "instead of" in str(found)
+@pytest.mark.parametrize("name", sampled(WRONG, 3))
+def test_a_wrong_text_is_noticed_and_its_kind_is_named(name: str) -> None:
+    (epilogue, d_type), kind = WRONG[name]
+    kernel = gemm(epilogue, d_type)
+    change = changed(random.Random(3), kernel, name)
+    assert change is not None
+    with emitted(change.text):
+        answer = cx.native.compare(kernel)
+    assert not answer, f"{change.lines}: {answer}"
+    assert kind in answer.kinds, f"{change.lines}: {answer}"
+    assert f"  {kind}: " in str(answer)
+
+
+@needs_compiler
+def test_a_remainder_of_one_is_named_by_its_size() -> None:
+    kernel = gemm()
+    text = cx.emit(kernel).replace("k < ((K + 31) >> 5)", "k < ((K + 30) >> 5)")
+    with emitted(text):
+        answer = cx.native.compare(kernel)
+    (named,) = (one for one in answer.differences if one.kind == "remainder")
+    assert named.where == "K"
+    assert answer.equal is False
 
 
 def test_nans_are_equal_and_zeros_of_both_signs() -> None:
-    from pycute_xe.native.judging import _apart
+    def wrong(got: list[float], allowed: float = 0) -> list[str]:
+        expected, there = (np.array([x], np.float32) for x in ([np.nan, 0.0, 1.0], got))
+        return [one.words for one in apart(gemm(), {"D": expected}, {"D": there}, allowed)]
 
-    kernel = gemm()
-    a = np.array([[np.nan, 0.0, 1.0]], np.float32)
-    assert [*_apart(kernel, a, np.array([[np.nan, -0.0, 1.0]], np.float32), 0)] == []
-    (said,) = _apart(kernel, a, np.array([[np.nan, 0.0, 1.5]], np.float32), 0)
-    assert said == "1 of 3 elements differ, D[0, 2] is 1.5 instead of 1.0"
-    (said,) = _apart(kernel, a, np.array([[2.0, 0.0, 1.0]], np.float32), 2.0**-19)
-    assert "D[0, 0] is 2.0 instead of nan" in said
+    assert wrong([np.nan, -0.0, 1.0]) == []
+    assert wrong([np.nan, 0.0, 1.5]) == ["1 of 3 elements differ, D[0, 2] is 1.5 instead of 1.0"]
+    (words,) = wrong([2.0, 0.0, 1.0], 2.0**-19)
+    assert "D[0, 0] is 2.0 instead of nan" in words

@@ -149,7 +149,7 @@ def test_a_barrier_holds_threads_until_all_have_come() -> None:
 
 CONTROL = Reg("cr", 0, 0, None, "ud")
 REFUSED = {
-    "goto": instruction("goto", None, target="a"),
+    "goto": instruction("goto", None, target="nowhere"),
     "call": instruction("call", None, target="a"),
     "sends to dc1": sent(grf(4, "", None), 0x2100, sub="dc1"),
     "sends to render": sent(grf(4, "", None), 0x2100, sub="render"),

@@ -5,6 +5,8 @@ A rule is replaced while a value is made and asked; what the machine moved is as
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -23,7 +25,10 @@ from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.cutlass import LegacyCopyAtom, legacy_copy, legacy_name
 from pycute_xe.executing.copies import moved_places
 from pycute_xe.holding import tables
+from pycute_xe.kernel.kinds.multiplication import owned_places
 from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.machine import RegisterFile
+from pycute_xe.machine.dpas import execute
 
 Patch = Callable[[], AbstractContextManager[pytest.MonkeyPatch]]
 Change = Callable[..., Any]
@@ -425,15 +430,95 @@ MMAS: dict[str, Rule] = {
 }
 
 
+Claims = dict[str, np.ndarray]
+"""Of each operand, (work-item, value) → its coordinate: A counts (m, k), B (n, k), C (m, n)."""
+
+
+def claims(made: Any) -> tuple[TiledMma, Claims]:
+    """What an MMA says of its registers now."""
+    mma = made if isinstance(made, TiledMma) else cx.make_tiled_mma(made)
+    return mma, {operand: owned_places(mma, operand) for operand in "ABC"}
+
+
+def in_registers(numbers: np.ndarray, bits: int, kind: str) -> np.ndarray:
+    """The bytes that (work-item, value) numbers are: lanes side by side, whole bytes each."""
+    lanes, values = numbers.shape
+    per = max(1, 8 // bits)
+    ordered = numbers.reshape(lanes, values // per, per).transpose(1, 0, 2).reshape(-1)
+    ones = {"bf16": 0x3F80, "tf32": 0x3F800000}.get(kind, 1)
+    coded = (ordered * ones)[:, None] >> np.arange(bits) & 1
+    return np.packbits(coded.astype(np.uint8).reshape(-1), bitorder="little")
+
+
+def multiplied(mma: TiledMma, of: Claims, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(work-item, value) → what the machine leaves in D, A and B put where they are said to be.
+
+    Registers go to instructions as CuTe counts fragments: values, then M or N, then K or N.
+    """
+    op, (tiles_m, tiles_n, tiles_k) = mma.atom.op, mma.atom_layout_mnk.shape
+    down = mma.tile_mnk[0] // (op.M * tiles_m)
+    right = mma.tile_mnk[1] // (16 * tiles_n)
+    deep = mma.tile_mnk[2] // (op.K * tiles_k)
+    out: list[np.ndarray] = []
+    for subgroup in range(mma.num_subgroups):
+        lanes = slice(16 * subgroup, 16 * subgroup + 16)
+        held = {
+            name: in_registers(x[tuple(of[name][lanes].T)].T, kind.bits, kind.name)
+            for name, x, kind in (("A", a, op.A), ("B", b, op.B))
+        }
+        file, at_b, at_c = RegisterFile(1 << 15), 1 << 13, 1 << 14
+        file.write(0, held["A"])
+        file.write(at_b, held["B"])
+        file.write(at_c, np.zeros(down * right * op.bytes_D, np.uint8))
+        for m, n, k in itertools.product(range(down), range(right), range(deep)):
+            d = at_c + (m + down * n) * op.bytes_D
+            src1 = at_b + (n + right * k) * op.bytes_B
+            execute(file, op, d, d, src1, (m + down * k) * op.bytes_A)
+        left = file.read(at_c, down * right * op.bytes_D, "the test").tobytes()
+        out.append(np.frombuffer(left, "<f4" if op.D.name == "f32" else "<i4").reshape(-1, 16).T)
+    return np.concatenate(out)
+
+
+def probed(mma: TiledMma, of: Claims, at: tuple[int, ...]) -> np.ndarray:
+    """(k, work-item, value): D where nothing but the factors at k of C's element is 1."""
+    a, b = (np.zeros(mma.operand_tile(name), np.int64) for name in "AB")
+    out: list[np.ndarray] = []
+    for k in range(a.shape[1]):
+        a[:], b[:] = 0, 0
+        a[at[0], k] = b[at[1], k] = 1
+        out.append(multiplied(mma, of, a, b))
+    return np.stack(out)
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("rule", MMAS)
-def test_a_wrong_rule_of_an_mma_is_disproved(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_rule_of_an_mma_is_disproved_where_the_machine_differs(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken_rule = MMAS[rule]
     assert cx.verify(broken_rule.make()), rule
+    right = claims(broken_rule.make())
     with monkeypatch.context() as patch:
         broken(patch, broken_rule)
         verdict = cx.verify(broken_rule.make())
+        wrong = claims(broken_rule.make())
     assert verdict.answer == "disproved", f"{rule}: {verdict}"
     shown = verdict.counterexample
     assert shown is not None
     assert shown.element is not None
+    t, v, at = 16 * (shown.subgroup or 0) + shown.lane, shown.value, shown.element
+    if shown.operand != "C":  # the value of C that needs a factor which its subgroup does not hold
+        named = re.match(r"C\[(\d+), (\d+)\] of subgroup (\d+) needs", shown.message)
+        assert named is not None
+        m, n, subgroup = map(int, named.groups())
+        mine = wrong[1]["C"][16 * subgroup : 16 * subgroup + 16]
+        (lane, v), *_ = np.argwhere((mine == (m, n)).all(axis=2)).tolist()
+        assert at[0] == {"A": m, "B": n}[shown.operand]
+        t, at = 16 * subgroup + lane, (m, n)
+        assert not probed(*wrong, at)[shown.element[1], t, v]
+    assert tuple(wrong[1]["C"][t, v]) == at
+    # What is said to be this element gets no product of the factors that are said to be its own,
+    # at some k at least; as it is, each value that owns the element gets each of them, once.
+    assert (probed(*wrong, at)[:, t, v] != 1).any(), rule
+    owned = (right[1]["C"] == at).all(axis=2)
+    assert (probed(*right, at) == owned).all(), rule

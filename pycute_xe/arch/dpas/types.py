@@ -207,7 +207,7 @@ def _not_multiplied(src1: str, src2: str, target: str | None) -> tuple[Broken, .
     spelled = precisions().values()
     given = next((src for src in (src1, src2) if src not in spelled), None)
     if given is not None:
-        condition, fix = f"DPAS multiplies no {given}", f"use {', '.join(spelled)}"
+        condition, fix = f"DPAS multiplies no {numeric_name(given)}", f"use {', '.join(spelled)}"
     elif not _rows("combination", target):
         condition = f"no row says what DPAS multiplies on {target}"
         fix = "add it to rows of atoms/dpas.toml"

@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 
 from pycute_xe.atom.block2d_copy import make_block_2d_prefetch
 from pycute_xe.atom.reordering import is_identity
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.building.draft import Block, Draft, SharedArray, Tile, Tiling, line
 from pycute_xe.kernel.index import (

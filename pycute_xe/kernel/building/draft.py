@@ -9,8 +9,9 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVar
 
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, as_index
 from pycute_xe.kernel.ir.checks import check_names, check_statement
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order
@@ -24,7 +25,7 @@ from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import shortly, typed
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["Block", "Draft", "SharedArray", "Tile", "Tiling", "line"]
@@ -102,7 +103,9 @@ class Draft:
     def __init__(self, name: str, subgroups: int | TiledMma) -> None:
         """Begin a kernel without operands."""
         if not isinstance(name, str) or not isinstance(subgroups, (int, TiledMma)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError("a kernel has a name, and subgroups")
+            wrong = "its name is text, and a number of subgroups or a tiled MMA follows it"
+            given = {"name": shortly(name), "subgroups": shortly(subgroups)}
+            raise InputError("KernelBuilder", given, wrong, 'write KernelBuilder("relu", 4)')
         self.unopened: list[Block[Any]] = []
         self._mma = subgroups if isinstance(subgroups, TiledMma) else None
         count = subgroups.num_subgroups if isinstance(subgroups, TiledMma) else subgroups

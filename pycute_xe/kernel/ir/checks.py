@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.converting import beyond
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import MOST_QUOTED, KernelError, quoted
 from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
@@ -229,7 +229,9 @@ def _(kernel: Program, statement: Copying) -> None:
         fix = "build the copy from the same tiled MMA, operand and order"
         if len(statement.at) != len(operand.modes):
             places = [*map(str, statement.at), *["0"] * len(operand.modes)][: len(operand.modes)]
-            fix = f"give an index for each mode: at=({', '.join(places)})"
+            fix = "give an index for each mode"
+            if len(listed := ", ".join(places)) <= MOST_QUOTED:
+                fix = f"{fix}: at=({listed})"
         raise unfit(kernel, {"operand": operand, "copy": copy}, wrong, fix)
     if not isinstance(statement, Prefetch):
         check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
@@ -245,7 +247,7 @@ def _misplaced(statement: Copying, operand: Operand) -> str:
         return f"the tile has {len(statement.copy.tiler_mn)} modes, {len(modes)} are named"
     named = [mode for mode in modes if mode is not None]
     if len(set(named)) != len(named) or any(not 0 <= mode < rank for mode in named):
-        return f"{operand.name} has {rank} modes, the tile runs along {modes}"
+        return f"{operand.name} has {rank} modes, the tile runs along {quoted(modes)}"
     missing = [
         extent
         for extent, mode in zip(statement.copy.tiler_mn, modes, strict=True)
@@ -264,7 +266,8 @@ def _misdirected(statement: Copying, operand: Operand) -> str:
         return f"the {verb} moves {copy.value_type}, {operand.name} holds {operand.value_type}"
     along = statement.modes[copy.x_mode]
     if along != operand.contiguous:
-        mode = operand.modes[along] if along is not None else "no mode"
+        mode = "no mode" if along is None else str(operand.modes[along])
+        mode = mode if len(mode) <= MOST_QUOTED else f"mode {along}"
         return f"the {verb} is built for contiguous {mode}, {operand.name} is {operand.layout_name}"
     return ""
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.kernel.index import as_index
 from pycute_xe.kernel.ir.checks import check_program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -55,6 +56,7 @@ class Operand:
         """Check the parts."""
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "value_type", as_numeric(value_type))
+        _not_text(modes)
         extents = tuple(map(as_index, modes))
         rank = len(extents)
         object.__setattr__(self, "modes", extents)
@@ -199,6 +201,17 @@ class Shared:
     def __str__(self) -> str:
         """Name, type and elements."""
         return f"{self.name} {self.value_type}[{self.elements}] shared"
+
+
+def _not_text(modes: object) -> None:
+    """Refuse modes that are one text, which is not read letter by letter."""
+    if not isinstance(modes, str):
+        return
+    names = re.findall(r"[A-Za-z_]\w*", modes) or ["M", "N"]
+    if len(names) == 1 and names[0].isalpha() and names[0].isupper():
+        names = [*names[0]]
+    wrong = "modes is a text, and must be a tuple with a name for each mode"
+    raise KernelError("Operand", {"modes": modes}, wrong, f"write {tuple(names)}")
 
 
 def _checked_name(what: str, name: object) -> None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import inf
 from typing import Any, Generic, TypeVar, cast
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Quotient
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
@@ -29,6 +29,7 @@ __all__ = [
     "chooses",
     "classes",
     "doing",
+    "living",
     "mixes",
     "of_some",
     "without_roles",
@@ -119,6 +120,28 @@ def _walk(body: Iterator[Statement]) -> Iterator[Statement]:
             yield from _walk(iter(statement.body))
 
 
+def living(
+    body: tuple[Statement, ...], after: frozenset[str], at: Callable[[frozenset[str]], None]
+) -> frozenset[str]:
+    """Return the fragments that live before a body, given those behind it; tell ``at`` of each.
+
+    A fragment lives from where it is written to where it is last read, around loops too.
+    """
+    alive = after
+    for statement in reversed(body):
+        touched = statement.touched
+        if isinstance(statement, Loop):
+            # What a trip reads may come from the trip before.
+            entry = living(statement.body, alive, lambda _: None)
+            alive |= living(statement.body, alive | entry, at)
+        elif isinstance(statement, If):
+            alive |= living(statement.body, alive, at)
+        else:
+            at(alive | set(touched.writes) | set(touched.reads) | set(touched.updates))
+            alive = (alive - set(touched.writes)) | set(touched.reads) | set(touched.updates)
+    return alive
+
+
 # ------------------------------------------------------------ program
 
 
@@ -181,7 +204,7 @@ def _named(kernel: Program, what: str, entries: tuple[T, ...], name: str) -> T:
             return entry
     known = ", ".join(entry.name for entry in entries)
     fix = f"use {known}" if known else f"declare the {what} first"
-    wrong = f"there is no {what} {name}"
+    wrong = f"there is no {what} {name if name.isidentifier() else quoted(name)}"
     raise KernelError(what, {"kernel": kernel.name, "name": name}, wrong, fix)
 
 

@@ -14,7 +14,8 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index

@@ -12,10 +12,12 @@ import numpy as np
 
 from pycute_xe.algebra import composition
 from pycute_xe.atom.block2d_copy import make_block_2d_copy_D
-from pycute_xe.atom.copy_atom import XE_LOAD_2D, XE_STORE_2D, make_copy_atom
-from pycute_xe.atom.reordering import is_identity, layout_of, reorder
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_STORE_2D
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.reordering import is_identity, reorder
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.kernel import Kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycute_xe.atom.block2d_copy import make_block_2d_copy_C, make_block_2d_copy_D
 from pycute_xe.atom.reordering import reorder
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel

@@ -8,8 +8,8 @@ from math import inf
 from typing import TypeAlias
 
 from pycute_xe.algebra.compose import index_at
-from pycute_xe.atom.reordering import layout_of
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand
@@ -334,7 +334,10 @@ class Form:
         if self.group < 1 or self.stages < 0 or self.splits < 1:
             return "group and splits must be 1 or more, stages 0 or more", "use group=1"
         if self.window is not None and min(self.window) < 0:
-            return f"the window {self.window} is negative", "write (keys before, keys behind)"
+            return (
+                f"the window {self.window} is negative",
+                "write window=(128, 0): keys before, keys behind",
+            )
         if self.cached and self.page is not None:
             return "cached keys cannot be combined with paged ones", "page the cache"
         if self.lse and (self.packed or self.rows % 16):

@@ -10,7 +10,8 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_prefetch,
 )
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment
 from pycute_xe.kernel.ir.statements import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel

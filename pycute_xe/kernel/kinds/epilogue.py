@@ -15,9 +15,11 @@ from math import isnan
 
 import numpy as np
 
-from pycute_xe.atom.copy_atom import XE_STORE_2D, make_copy_atom
+from pycute_xe.atom.block2d_op import XE_STORE_2D
+from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix

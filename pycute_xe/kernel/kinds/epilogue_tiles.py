@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 
 from pycute_xe.algebra import composition
-from pycute_xe.atom.copy_atom import Block2DOp, make_copy_atom
-from pycute_xe.atom.reordering import is_identity, layout_of, reorder
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.reordering import is_identity, reorder
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand, Order, matrix

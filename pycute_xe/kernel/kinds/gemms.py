@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypedDict, Unpack
 
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order
@@ -278,6 +278,9 @@ def scheduled(
             "groups must be none, batch or stacked",
             'use groups="batch"',
         )
+    if given.get("batch"):
+        wrong = "scheduled takes no batch, its tables deal out problems"
+        raise KernelError("scheduled", {"batch": True}, wrong, 'use groups="batch"')
     loop, ending, _ = recipe_of("scheduled", mma, (a, b, d), given, ahead=stages)
     plan = Schedule(groups, plan=True, fixup=fixup)
     return kernel(loop, ending, plan, name="scheduled")

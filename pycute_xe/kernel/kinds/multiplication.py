@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom import TiledMma
 from pycute_xe.atom.register_picture import SUBGROUP
-from pycute_xe.atom.reordering import layout_of
-from pycute_xe.bulk import table
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel

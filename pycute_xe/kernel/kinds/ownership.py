@@ -14,7 +14,7 @@ from pycute_xe.algebra import composition
 from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom import XE_LOAD_2D, XE_STORE_2D, CopyAtom, TiledCopy, make_copy_atom
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
-from pycute_xe.atom.reordering import layout_of
+from pycute_xe.bulk import layout_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import op_sending
 from pycute_xe.errors import KernelError

@@ -18,13 +18,14 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_C,
     make_block_2d_copy_D,
 )
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, as_operation
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import CopyAtom, as_operation
 from pycute_xe.atom.makers import workgroup_mma
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.thr_mma import OPERAND_MODES
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import OPERAND_MODES, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.errors import CuteError, DTypeError, KernelError

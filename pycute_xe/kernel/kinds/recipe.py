@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -441,8 +442,7 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
     modes = (rank, rank + 1) if role == "A" else (rank + 1, rank)
     before = (*frame.first, *((m, Index()) if role == "A" else (Index(), n)))
     if given.stages is not None:
-        tile = mma.operand_tile(role)
-        copy = cooperative_copy(tile, mma.num_subgroups, role, given.order, numeric)
+        copy = cooperative_copy(mma, role, given.order, numeric)
     else:
         copy = given_copy(mma, role, given.order, given.copy, numeric)
     transform = None if given.transform is None else Transform.read(frame, name, given.transform)
@@ -455,18 +455,30 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
 # ------------------------------------------------------------------ what is refused
 
 
-def _demand_declared(name: str, epilogue: Epilogue, operands: tuple[Operand, ...]) -> None:
-    """Refuse types and orders of names that the kernel does not have, and nearly has.
+_ELSEWHERE = {("types", "D"): "d_type", **{("orders", x): x.lower() for x in "ABD"}}
+"""Arguments of their own for what `types` and `orders` say of other operands."""
 
-    Others are left: one mapping may serve several expressions.
-    """
+
+def _demand_declared(name: str, epilogue: Epilogue, operands: tuple[Operand, ...]) -> None:
+    """Refuse types and orders that would be ignored: of names that the kernel does not have."""
     known = {operand.name for operand in operands}
     for option, given in (("types", epilogue.types), ("orders", epilogue.orders)):
-        for one in given or {}:
+        for one, asked in (given or {}).items():
+            if elsewhere := _ELSEWHERE.get((option, one)):
+                wrong = f"what {option} says of {one} is an argument of its own"
+                raise KernelError(name, {option: given}, wrong, f"write {elsewhere}={str(asked)!r}")
             near = nearest_name(one, known)
-            if one not in known and near:
-                wrong = f"{one} of {option} is not an operand of the kernel, and resembles {near}"
-                raise KernelError(name, {option: given}, wrong, f"write {near}")
+            wrong, fix = f"{one} of {option} is not an operand of the kernel", "leave it out"
+            if one in known:
+                if option == "types" or one not in ("A", "B", "D"):
+                    continue
+                wrong, fix = (
+                    f"{one} has its order from {one.lower()}=",
+                    f'write {one.lower()}="col"',
+                )
+            elif near:
+                wrong, fix = f"{wrong}, and resembles {near}", f"write {near}"
+            raise KernelError(name, {option: given}, wrong, fix)
 
 
 def _check(

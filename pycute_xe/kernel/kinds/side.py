@@ -13,10 +13,11 @@ import numpy as np
 
 from pycute_xe.algebra import zipped_divide
 from pycute_xe.atom.block2d_copy import make_block_2d_copy, make_block_2d_prefetch
-from pycute_xe.atom.copy_atom import XE_LOAD_2D
-from pycute_xe.atom.reordering import is_identity, layout_of
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_LOAD_2D_VNNI
+from pycute_xe.atom.reordering import is_identity
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.arrays import Ints
@@ -51,18 +52,21 @@ MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
 """What lets every subgroup read what the others stored."""
 
 
-def cooperative_copy(
-    tile: tuple[int, int], subgroups: int, name: str, order: Order, numeric: Numeric
-) -> TiledCopy:
+def cooperative_copy(mma: TiledMma, name: str, order: Order, numeric: Numeric) -> TiledCopy:
     """Return the copy that loads a tile once, each subgroup an equal part of it.
 
     ``name`` is A for a tile of (M, K), B for one of (N, K). Messages are as wide as a cache line
-    allows, and no higher than a part. Raises `KernelError` where no message moves a part.
+    allows, and no higher than a part; they fill registers in the order of DPAS where one does.
+    Raises `KernelError` where no message moves a part.
 
-    >>> from pycute_xe.numeric import as_numeric
-    >>> print(cooperative_copy((256, 32), 32, "A", "row", as_numeric("bf16")))
-    XE_LOAD_2D<16,8,32> of bf16, 1 per subgroup × 32 subgroups, tile 256x32
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma, bf16 = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")), as_numeric("bf16")
+    >>> print(cooperative_copy(mma, "A", "row", bf16))
+    XE_LOAD_2D<16,8,32,16> of bf16, 1 per subgroup × 32 subgroups, tile 256x32
+    >>> print(cooperative_copy(mma, "B", "row", bf16))
+    XE_LOAD_2D_VNNI<16,8,32,16> of bf16, 1 per subgroup × 32 subgroups, tile 256x32
     """
+    tile, subgroups = mma.operand_tile(name), mma.num_subgroups
     strides = gmem_stride(name, order)
     x = strides.index(1)
     y = 1 - x
@@ -83,25 +87,32 @@ def cooperative_copy(
     counts[x], counts[y] = tile[x] // width, tile[y] // height
     together[x], together[y] = across, down
     blocks = zipped_divide(Layout(tuple(counts)), tuple(together))
-    op = XE_LOAD_2D(numeric.bits, height, width)
+    _, n, k = mma.atom.shape_mnk
+    rows = order == "row"
+    block = gcd(width, (n if name == "B" else k) if rows else width)
+    packs = rows and name == "B" and numeric.bits in (8, 16) and height * numeric.bits % 32 == 0
+    op = (XE_LOAD_2D_VNNI if packs else XE_LOAD_2D)(numeric.bits, height, width, block)
     return make_block_2d_copy(op, strides, numeric, tuple(counts), blocks)
 
 
-def operand_places(name: str, tile: tuple[int, int], numeric: Numeric) -> Layout:
-    """Return (M or N, K) → element of a shared tile, in the order in which DPAS reads registers.
+def operand_places(mma: TiledMma, role: str, numeric: Numeric) -> Layout:
+    """Return (M or N, K) → element of a shared tile: operand of DPAS by operand, as registers go.
 
-    A lies by rows of K; of B as many k as fill a dword lie together, n by n.
+    So those that a subgroup multiplies lie side by side. A's lie by rows of K; of B as many k as
+    fill a dword lie together, n by n. Operands follow each other along M or N, then along K.
 
-    >>> from pycute_xe.numeric import as_numeric
-    >>> bf16 = as_numeric("bf16")
-    >>> print(operand_places("A", (64, 32), bf16), operand_places("B", (64, 32), bf16))
-    (64,32):(32,1) (64,(2,16)):(2,(1,128))
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma, bf16 = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")), as_numeric("bf16")
+    >>> print(operand_places(mma, "A", bf16), operand_places(mma, "B", bf16))
+    ((8,32),(16,2)):((16,128),(1,4096)) ((16,16),((2,8),2)):((2,256),((1,32),4096))
     """
-    rows, depth = tile
-    if name == "A":
-        return Layout((rows, depth), (depth, 1))
-    packed = max(1, 32 // numeric.bits)
-    return Layout((rows, (packed, depth // packed)), (packed, (1, packed * rows)))
+    rows, depth = mma.operand_tile(role)
+    m, n, k = mma.atom.shape_mnk
+    step, packed = rows * k, max(1, 32 // numeric.bits)
+    if role == "A":
+        return Layout(((m, rows // m), (k, depth // k)), ((k, m * k), (1, step)))
+    inner = (packed, k // packed)
+    return Layout(((n, rows // n), (inner, depth // k)), ((packed, n * k), ((1, packed * n), step)))
 
 
 def fragment_places(mma: TiledMma, role: str, place: Layout) -> Layout:
@@ -296,8 +307,7 @@ class Side:
     @property
     def _place(self) -> Layout:
         """Coordinate in the tile → element of a stage, before the swizzle."""
-        tile = self.mma.operand_tile(self.role)
-        return operand_places(self.role, tile, self.copy.value_type)
+        return operand_places(self.mma, self.role, self.copy.value_type)
 
     def _at(self, k: Index) -> Index:
         return k % self.stages * self.elements

@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from pycute_xe.atom.tilings import TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, Shared

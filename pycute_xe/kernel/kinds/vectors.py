@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pycute_xe.atom.reordering import layout_of
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pycute_xe.atom.reordering import in_register_order, layout_of
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.atom.reordering import in_register_order
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.layout import Layout, make_layout

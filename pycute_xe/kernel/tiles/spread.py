@@ -13,10 +13,11 @@ import numpy as np
 
 from pycute_xe.algebra import composition
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom.copy_atom import XE_LOAD_2D, XE_STORE_2D, make_copy_atom
-from pycute_xe.atom.reordering import layout_of
-from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_STORE_2D
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.operands import Operand
@@ -29,6 +30,10 @@ __all__ = ["Share", "Spread", "contiguous_axis", "modes_of"]
 
 MESSAGES = {"load": (XE_LOAD_2D, 32), "store": (XE_STORE_2D, 8)}
 """The operation in each direction, and the rows that one message moves at most."""
+
+
+MOST_ELEMENTS = 1 << 22
+"""Elements of a tile that subgroups share: more than any work-group's registers and caches have."""
 
 
 @checked_fields
@@ -95,6 +100,10 @@ class Spread:
     def even(cls, tile: tuple[int, int], subgroups: int, x: int, bits: int) -> Spread:
         """Return a tile of which each subgroup has an equal part, as wide as messages allow."""
         y = 1 - x
+        if tile[0] * tile[1] > MOST_ELEMENTS:
+            wrong = f"a tile of {tile[0]} x {tile[1]} has more than {MOST_ELEMENTS} elements"
+            fix = "use the tile of a work-group, such as (256, 32)"
+            raise KernelError("tile", {"tile": tile}, wrong, fix)
         width = gcd(tile[x], 512 // bits)
         while width * bits > 32 and tile[x] // width * tile[y] % subgroups:
             width //= 2

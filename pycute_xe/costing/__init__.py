@@ -1,0 +1,13 @@
+"""What a kernel costs on a device: `cost`.
+
+`device` reads the figures of devices, each with its source (`atoms/device.toml`). `facts` counts
+what a kernel does at a size, from what executing and checking count; `account` makes bounds of
+these and the figures, and says what binds and what was assumed.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.costing.account import Cost, cost
+from pycute_xe.costing.device import Device, devices
+
+__all__ = ["Cost", "Device", "cost", "devices"]

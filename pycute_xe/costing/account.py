@@ -1,0 +1,250 @@
+"""How long a kernel takes at the least and at the most, what binds, and what that assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pycute_xe.arch.target import Target
+from pycute_xe.costing.device import Device, Figure, get_device
+from pycute_xe.costing.facts import Facts, facts
+from pycute_xe.errors import InputError, with_article
+from pycute_xe.kernel import Kernel
+from pycute_xe.signatures import typed
+from pycute_xe.typing import glance, shown
+
+__all__ = ["Bound", "Cost", "cost"]
+
+CHANGE = 0.3
+"""By how much a figure is changed to see what it decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The seconds that a resource is busy, at the least and at the most, and by which figures."""
+
+    resource: str
+    least: float
+    most: float
+    figures: tuple[str, ...]
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.resource:7} {_time(self.least, self.most):>20}  {self.detail}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a kernel costs at a size on a device: facts, bounds by resource, what binds.
+
+    ``least`` is as if all overlapped: the greatest of the least bounds. ``most`` is as if nothing
+    did: their sum, and no bound on what ``unknown`` adds. What no figure is known of is listed in
+    ``unknown`` and in neither. Nothing here was measured on a device.
+    """
+
+    kernel: Kernel
+    device: Device
+    facts: Facts
+    bounds: tuple[Bound, ...]
+    launch: Figure
+    unknown: tuple[str, ...]
+
+    _repr_mimebundle_ = shown
+
+    @property
+    def least(self) -> float:
+        """Seconds, if everything overlaps and every figure is at its best."""
+        return max(bound.least for bound in self.bounds) + self.launch.least * 1e-6
+
+    @property
+    def most(self) -> float:
+        """Seconds, if nothing overlaps and every figure is at its worst."""
+        return sum(bound.most for bound in self.bounds) + self.launch.most * 1e-6
+
+    @property
+    def binds(self) -> str:
+        """The resource that is busy longest, at the least."""
+        return max(self.bounds, key=lambda bound: bound.least).resource
+
+    @property
+    def assumptions(self) -> tuple[Figure, ...]:
+        """The figures that count here, those without a public source first."""
+        names = dict.fromkeys(name for bound in self.bounds for name in bound.figures)
+        figures = [self.device[name] for name in names]
+        return tuple(sorted(figures, key=lambda figure: figure.kind != "assumed"))
+
+    def effects(self) -> dict[str, tuple[float, float]]:
+        """Return for each figure the least seconds with 30 % less and with 30 % more of it.
+
+        >>> import pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> less, more = cost(gemm, "b70", M=4096, N=4096, K=4096).effects()["clock"]
+        >>> less > more
+        True
+        """
+        out: dict[str, tuple[float, float]] = {}
+        for figure in self.assumptions:
+            two: list[float] = []
+            for factor in (1 - CHANGE, 1 + CHANGE):
+                others = tuple(
+                    one.scaled(factor) if one.name == figure.name else one
+                    for one in self.device.figures
+                )
+                device = replace(self.device, figures=others)
+                two.append(replace(self, device=device, bounds=bounds_of(self.facts, device)).least)
+            out[figure.name] = (two[0], two[1])
+        return out
+
+    def __repr__(self) -> str:
+        """The device and the time."""
+        return glance(self)
+
+    def __str__(self) -> str:
+        """Facts, then bounds, then what was assumed."""
+        return "\n".join(_lines(self))
+
+
+@typed
+def cost(
+    kernel: Kernel,
+    device: str | Target | Device = "bmg",
+    *,
+    tables: Mapping[str, Any] | None = None,
+    figures: Mapping[str, float] | None = None,
+    **sizes: int,
+) -> Cost:
+    """Return what a kernel does at a size, and how long that takes on a device at the least.
+
+    ``device`` is a product ("b580", "b70", "max1550", …) or a target, whose first product counts;
+    ``sizes`` are the kernel's, by name; ``tables`` the arrays that its indices look things up in;
+    ``figures`` replaces figures of the device for this call. Law: messages, bytes, DPAS and
+    barriers are those of ``run(…, report=True)``. Raises `InputError` for sizes that are missing or
+    are not the kernel's, `TargetError` for an unknown device or figure, `LegalityError` for a
+    kernel that `check` refuses there, `KernelError` where the work depends on what the kernel
+    writes. No counterpart in CUTLASS.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> estimate = cost(gemm, "b70", M=4096, N=4096, K=4096)
+    >>> estimate.binds, estimate.facts.dpas, estimate.facts.waves
+    ('DPAS', 33554432, 8)
+    """
+    if not isinstance(cast("object", kernel), Kernel):
+        what = with_article(type(kernel).__name__)
+        wrong, fix = f"kernel is {what}", "give a kernel, such as kernel.gemm(mma)"
+        raise InputError("cost", {"kernel": type(kernel).__name__}, wrong, fix)
+    chosen = get_device(device)
+    if figures:
+        chosen = chosen.with_figures(dict(figures))
+    counted = facts(kernel, chosen, sizes, tables or {})
+    bounds = bounds_of(counted, chosen)
+    return Cost(kernel, chosen, counted, bounds, chosen["launch"], _unknown(counted))
+
+
+def bounds_of(counted: Facts, device: Device) -> tuple[Bound, ...]:
+    """Return how long each resource is busy.
+
+    Work-groups are dealt to cores whole: the core that has most of them decides for what a core
+    does itself, all of them together for memory.
+    """
+    clock = device["clock"]
+    used = min(device.engines, counted.subgroups * counted.resident)
+    share = -(-counted.groups // device.cores) / max(1, counted.groups)
+
+    def on_core(resource: str, count: float, name: str, over: float, detail: str) -> Bound:
+        figure = device[name]
+        clocks = count * share / over
+        least, most = clocks / (clock.most * 1e6), clocks / (clock.least * 1e6)
+        if name == "dpas_row":  # clocks for each, not so many in a clock
+            least, most = least * figure.least, most * figure.most
+        else:
+            least, most = least / figure.most, most / figure.least
+        return Bound(resource, least, most, (name, "clock"), detail)
+
+    out = [
+        on_core("DPAS", counted.rows, "dpas_row", used, f"{counted.dpas:,} instructions"),
+        _alu(counted, device, share / used),
+        on_core("L1", counted.requested + counted.shared, "l1", 1, _bytes(counted.requested)),
+        on_core("L2", counted.fetched, "l2", 1, f"{_bytes(counted.fetched)} for all work-groups"),
+    ]
+    rate, reached = device["memory rate"], device["memory"]
+    least = counted.least / (rate.most * reached.most * 1e9)
+    most = counted.least / (rate.least * reached.least * 1e9)
+    detail = f"{_bytes(counted.least)}, every operand once"
+    out.append(Bound("memory", least, most, ("memory rate", "memory"), detail))
+    return tuple(out)
+
+
+def _alu(counted: Facts, device: Device, share: float) -> Bound:
+    """How long vector pipes move, convert and compute."""
+    clock, rate = device["clock"], device["alu"]
+    counts = {"widen": counted.widened, "convert": counted.converted, "function": counted.computed}
+    least = counted.moves + sum(n * device[name].least for name, n in counts.items())
+    most = counted.moves + sum(n * device[name].most for name, n in counts.items())
+    count = f"{least:,.0f} to {most:,.0f}" if least != most else f"{least:,.0f}"
+    detail = f"{count} instructions on registers, addresses apart"
+    names = tuple(name for name, count in counts.items() if count)
+    return Bound(
+        "ALU",
+        least * share / rate.most / (clock.most * 1e6),
+        most * share / rate.least / (clock.least * 1e6),
+        ("alu", *names, "clock"),
+        detail,
+    )
+
+
+def _unknown(counted: Facts) -> tuple[str, ...]:
+    out = [
+        "latencies that nothing hides",
+        "instructions for addresses and loops",
+        "how often operands are brought from memory again",
+    ]
+    if counted.barriers:
+        out.append(f"waiting at {counted.barriers:,} barriers")
+    if counted.messages.get("prefetch"):
+        out.append("whether prefetches come in time")
+    if counted.over:
+        out.append(f"spills: {counted.over} registers too many")
+    return tuple(out)
+
+
+# ------------------------------------------------------------ text
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 10_000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:,.0f} {unit}"
+
+
+def _time(least: float, most: float) -> str:
+    scale, unit = (1e3, "ms") if most >= 1e-3 else (1e6, "µs")
+    low, high = (f"{value * scale:.3g}" for value in (least, most))
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+def _lines(estimate: Cost) -> list[str]:
+    known = estimate.facts
+    extents = " ".join(f"{name}={value}" for name, value in known.sizes.items())
+    rates = [known.operations / seconds / 1e12 for seconds in (estimate.most, estimate.least)]
+    grid = f"{known.groups:,} work-groups of {known.subgroups} subgroups"
+    waves = f"{known.waves} waves, the last {known.last:.0%} full"
+    work = f"{known.dpas:,} DPAS, {known.barriers:,} barriers, {known.moves:,} moves"
+    time = _time(estimate.least, estimate.most)
+    lines = [
+        f"{estimate.kernel.name} at {extents} on {estimate.device}: {time}",
+        f"  {rates[0]:.3g} to {rates[1]:.3g} TFLOP/s of DPAS; binds: {estimate.binds}",
+        f"  {grid}, {known.resident} at a time on a core: {waves}",
+        f"  registers {known.registers} of {known.grf_mode}; {work}",
+    ]
+    for name, count in known.messages.items():
+        lines.append(f"  {name:12} {count:>14,} messages {known.nbytes.get(name, 0):>18,} bytes")
+    shares = ", ".join(f"{value:.4g} of {name}" for name, value in known.intensity.items())
+    lines.append(f"  operations for a byte: {shares}")
+    lines += [f"  {bound}" for bound in estimate.bounds]
+    lines += [f"  not known: {one}" for one in estimate.unknown]
+    lines += [f"  assumed: {one}" for one in estimate.assumptions if one.kind == "assumed"]
+    return lines

@@ -1,0 +1,311 @@
+"""A kernel and its binary side by side: sizes and data, what both do, how far they may be apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import Target
+from pycute_xe.converting import bounds, convert, host_dtype
+from pycute_xe.errors import CuteError
+from pycute_xe.executing.problem import Problem, prepare
+from pycute_xe.executing.runner import outputs_of
+from pycute_xe.facts import rows
+from pycute_xe.kernel import Kernel, Map, Reduce, Statement
+from pycute_xe.kernel.probes import edges
+from pycute_xe.kernel.spec.expression import Apply, Expression, parts
+from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS
+from pycute_xe.machine import Memory, Trace
+from pycute_xe.native.comparison import execute, operands_in
+from pycute_xe.native.compiler import Binary
+from pycute_xe.native.diagnosing import Wrong, diagnosed
+from pycute_xe.native.differing import KINDS, Difference, fault, hints, joined, of_traces
+from pycute_xe.native.operands import UnmodelledFault
+from pycute_xe.numeric import Numeric
+from pycute_xe.trials.problems import edge_sizes, looked_up
+
+__all__ = ["DATA", "Judge", "Trial", "apart", "tolerance"]
+
+
+def tolerance(kernel: Kernel) -> float:
+    """Return how far results may be apart, as a share of the largest element; 0 for equal bytes.
+
+    It is the sum of what the rows of ``atoms/tolerance.toml`` allow for each function that is used.
+    """
+    used = {f for s in kernel.statements() for f in _used(s)}
+    if any(isinstance(s, Reduce) for s in kernel.statements()):
+        used.add("reduce")
+    known = {cast("str", row["function"]): row for row in rows("tolerance", "function")}
+    return sum(2.0 ** -cast("int", known[name]["bits"]) for name in used & known.keys())
+
+
+def _used(statement: Statement) -> Iterator[str]:
+    if isinstance(statement, Map):
+        yield from _functions(statement.value)
+
+
+def _functions(value: Expression) -> Iterator[str]:
+    if isinstance(value, Apply):
+        yield from _made_of(value.function)
+    for part in parts(value):
+        yield from _functions(part)
+
+
+def _made_of(term: object) -> Iterator[str]:
+    """The functions that one is made of, or itself."""
+    made = FUNCTIONS[term].of if isinstance(term, str) and term in FUNCTIONS else None
+    if isinstance(term, tuple):
+        name, *arguments = cast("tuple[object, ...]", term)
+        yield from _made_of(name)
+        for argument in arguments:
+            yield from _made_of(argument)
+    elif made is not None:
+        yield from _made_of(made)
+    elif isinstance(term, str):
+        yield term
+
+
+# ------------------------------------------------------------ problems
+# What is run: sizes and data.
+
+DATA = ("random numbers", "edges of each type")
+
+
+def _problems(
+    kernel: Kernel, sizes: Mapping[str, int] | None
+) -> Iterator[tuple[dict[str, int], str, bool]]:
+    """Yield sizes, each with the name of its data, and whether these are whole tiles."""
+    chosen = [dict(sizes)] if sizes is not None else edge_sizes(kernel)
+    exact = not tolerance(kernel)
+    for number, each in enumerate(chosen):
+        yield each, DATA[0], number == 1
+        # Infinities swallow what is wrong beside them, and no function has a bound there.
+        if exact and number == 0:
+            yield each, DATA[1], False
+
+
+def _operands(kernel: Kernel, sizes: Mapping[str, int], data: str) -> dict[str, Any]:
+    rng = np.random.default_rng(len(data))
+    out: dict[str, Any] = {name: size for name, size in sizes.items() if name in kernel.sizes}
+    for operand in kernel.inputs:
+        shape, kind = tuple(mode.at(sizes) for mode in operand.modes), operand.value_type
+        if data == DATA[1]:
+            values = edges(kind)
+            out[operand.name] = convert(values[rng.integers(0, values.size, shape)], kind)
+        else:
+            out[operand.name] = convert(_spread(rng, kind, shape), kind)
+    return out
+
+
+MOST_TABLES = 48
+"""Combinations of tables that are tried."""
+
+
+def _tables(kernel: Kernel, sizes: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield values for the operands that tell where messages go: counts, ranges, shares."""
+    names = looked_up(kernel) | {x.operand for _, count in kernel.grid for x in count.looked_up}
+    looked = [o for o in kernel.inputs if o.name in names]
+    shapes = [tuple(mode.at(sizes) for mode in o.modes) for o in looked]
+    extents = sorted({*sizes.values()}, reverse=True)
+    each = [(None, *extents, 1, 0) if o.modes else (extents[0],) for o in looked]
+    for ends in product(*each):
+        yield {
+            o.name: _table(shape, end).astype(host_dtype(o.value_type))
+            for o, shape, end in zip(looked, shapes, ends, strict=True)
+        }
+
+
+def _table(shape: tuple[int, ...], end: int | None) -> NDArray[Any]:
+    """Equal steps up to an end along the last mode, one number after the other, or one for all."""
+    if end is None:
+        return np.arange(prod(shape)).reshape(shape)
+    last = shape[-1] if shape and end > 1 else 1
+    return np.broadcast_to(np.linspace(0, end, last) if last > 1 else np.array(end), shape)
+
+
+def _spread(rng: np.random.Generator, kind: Numeric, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Random numbers of the whole range of integers, and floats around 1 with all their bits."""
+    if kind.kind == "float":
+        return rng.standard_normal(shape)
+    low, high = bounds(kind)
+    return rng.integers(low, high + 1, shape)
+
+
+# ------------------------------------------------------------ trials
+# Both run, and what differs.
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What both did at sizes and on data, which results are wrong, and what else differs.
+
+    ``whole`` says that the sizes are whole tiles; ``ended`` that the machine refused nothing;
+    ``merged`` which messages stand for several.
+    """
+
+    words: str
+    whole: bool
+    expected: Trace
+    executed: Trace
+    problem: Problem
+    ended: bool
+    wrong: tuple[Wrong, ...]
+    differences: tuple[Difference, ...]
+    merged: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A kernel and its binary for a target, and how far results may be apart."""
+
+    kernel: Kernel
+    binary: Binary
+    target: Target
+    allowed: float
+
+    def trials(self, sizes: Mapping[str, int] | None) -> Iterator[Trial]:
+        """Run both on sizes and data; raise what a run raises where it takes none of them."""
+        refused: CuteError | None = None
+        taken = 0
+        for each, data, whole in _problems(self.kernel, sizes):
+            try:
+                problem, outputs, expected = self._most_done(each, data)
+            except CuteError as error:  # sizes that the kernel does not take
+                refused = error
+                continue
+            taken += 1
+            yield self._trial(problem, f"{_words(each)}: {data}", whole, outputs, expected)
+        if not taken and refused is not None:
+            raise refused
+
+    def _most_done(self, sizes: Mapping[str, int], data: str) -> tuple[Problem, Outputs, Trace]:
+        """Run the kernel, with those tables of `_tables` with which it does most."""
+        best: tuple[Problem, Outputs, Trace] | None = None
+        refused: CuteError | None = None
+        given = _operands(self.kernel, sizes, data)
+        for tables in islice(_tables(self.kernel, sizes), MOST_TABLES):
+            try:
+                problem, trace = prepare(self.kernel, (), given | tables, None), Trace(keep=True)
+                outputs = outputs_of(problem, self.target, trace, "reference")
+            except CuteError as error:
+                refused = error
+                continue
+            if best is None or _done(trace) > _done(best[2]):
+                best = problem, outputs, trace
+        if best is None:
+            raise refused or CuteError("compare", {}, "no tables are tried", "give sizes")
+        return best
+
+    def _trial(
+        self, problem: Problem, words: str, whole: bool, outputs: Outputs, expected: Trace
+    ) -> Trial:
+        executed, wrong, refused = Trace(keep=True), [], None
+        try:
+            got = execute(self.binary, problem, executed)
+            wrong = [*apart(self.kernel, outputs, got, self.allowed)]
+        except UnmodelledFault:
+            raise
+        except CuteError as error:
+            refused = fault(error)
+        places = self._places(problem)
+        ended = refused is None
+        differing = [*of_traces(expected, executed, places, ended)]
+        differing += [] if refused is None else [refused]
+        merged = tuple(joined(expected, executed)) if ended else ()
+        differences = tuple(replace(one, words=f"{one.words} (at {words})") for one in differing)
+        return Trial(
+            words, whole, expected, executed, problem, ended, tuple(wrong), differences, merged
+        )
+
+    def _places(self, problem: Problem) -> Callable[[int], str]:
+        """Where an address lies: operands are at the same addresses in every run."""
+        placed = operands_in(Memory(), problem, self.target)
+
+        def place(address: int) -> str:
+            inside = (n for n, at in placed.items() if at.base <= address < at.base + at.nbytes)
+            return next(inside, "no operand")
+
+        return place
+
+    def differences(self, trials: list[Trial]) -> tuple[Difference, ...]:
+        """Return the differences of the code and of all trials, the first of each kind."""
+        every = [one for t in trials for one in t.differences]
+        if trials:
+            every += hints(self.binary, self.kernel)
+        every += self._of_values([t for t in trials if t.wrong], known=bool(every))
+        every += self._of_edges(trials)
+        first = {one.kind: one for one in reversed(every)}
+        return tuple(first[kind] for kind in KINDS if kind in first)
+
+    def _of_values(self, trials: list[Trial], known: bool) -> Iterator[Difference]:
+        """Name wrong values: by what they look like, unless something else is ``known``."""
+        if not trials:
+            return
+        trial, first = trials[0], trials[0].wrong[0]
+
+        def again(kernel: Kernel, inputs: Mapping[str, Any]) -> Outputs:
+            changed = replace(trial.problem, kernel=kernel, inputs=dict(inputs))
+            return outputs_of(changed, self.target, Trace(), "reference")
+
+        if known:
+            one = Difference("values", first.element, first.words)
+        else:
+            one = diagnosed(self.kernel, trial.problem.inputs, [*trial.wrong], again)
+        yield replace(one, words=f"{one.words} (at {trial.words})")
+
+    def _of_edges(self, trials: list[Trial]) -> Iterator[Difference]:
+        """Name a difference that whole tiles do not have by the sizes that alone bring it out."""
+        whole = [t for t in trials if t.whole and t.expected.messages]
+        if not whole or any(map(_differs, whole)) or not any(map(_differs, trials)):
+            return
+        above, at, below = edge_sizes(self.kernel)
+        names: list[str] = []
+        for name in at:
+            alone = [at | {name: other[name]} for other in (above, below)]
+            with suppress(CuteError):
+                if any(_differs(t) for one in alone for t in self.trials(one)):
+                    names.append(name)
+        where = ", ".join(names or at)
+        yield Difference("remainder", where, "whole tiles do not differ, and others do")
+
+
+def _differs(trial: Trial) -> bool:
+    return bool(trial.wrong or trial.differences)
+
+
+def _done(trace: Trace) -> tuple[int, int]:
+    """How many kinds of things were done to bytes that are there, and to how many bytes."""
+    kinds = sum(count > 0 for count in (*trace.nbytes.values(), trace.dpas))
+    return kinds, trace.nbytes.total()
+
+
+Outputs = Mapping[str, NDArray[Any]]
+
+
+def apart(kernel: Kernel, expected: Outputs, got: Outputs, allowed: float) -> Iterator[Wrong]:
+    """Yield each output that is apart; NaNs are equal, and rounding may go either way."""
+    # The greater of a NaN and a number is NaN to NumPy, and the number to vISA's max.
+    chosen = any(f in CHOOSING for s in kernel.statements() for f in _used(s))
+    for operand in kernel.outputs:
+        a, b = expected[operand.name], got[operand.name]
+        same = (a == b) | ((a != a) & ((b != b) | chosen))
+        if not allowed:
+            wrong = ~same
+        else:
+            wide, other = (np.asarray(x, np.float64) for x in (a, b))
+            largest = np.abs(wide[np.isfinite(wide)]).max(initial=0.0)
+            step = np.abs(wide) * 2.0 ** -(operand.value_type.row.significand or 53)
+            wrong = ~same & ~(np.abs(wide - other) <= allowed * largest + 2 * step)
+        if wrong.any():
+            yield Wrong(operand.name, operand.value_type, a, b, wrong)
+
+
+def _words(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
