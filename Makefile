@@ -27,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checks docs pages lint format wheel bench compilers compiled emit-cpu mutants fuzz clean
+.PHONY: help demo test long checks docs pages lint format wheel bench compilers compiled emit-cpu mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 
 test: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
+
+long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in three
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m long
 
 # Side by side, each printed when it ends.
 checks: $(VENV)/.dev-stamp ## what else a change must pass: style, types, floors, pages, the wheel

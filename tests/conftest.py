@@ -19,7 +19,8 @@ settings.register_profile(
     "project", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=not WHOLE
 )
 settings.load_profile("project")
-MOST_CASES = 5
+MOST_CASES = 3
+ONE_LONG_TEST_IN = 3
 # What is imported and collected stays: looking for garbage in it takes time and finds none.
 gc.disable()
 
@@ -50,10 +51,10 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take a sample of the cases of tests that have many, the same in every run.
+    """Take a sample of the cases of tests that have many, and of long tests, the same in every run.
 
     All of them run in `make fuzz`, where a test or its file is asked for by name, as for mutants,
-    and where it is marked ``whole``.
+    and where it is marked ``whole``; all long tests run in `make long`.
     """
     if WHOLE or not all(Path(argument).is_dir() for argument in config.args):
         return
@@ -65,6 +66,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for (_, name), many in cases.items():
         if len(many) > MOST_CASES and many[0].get_closest_marker("whole") is None:
             left.update(Random(name).sample(many, len(many) - MOST_CASES))
+    for item in items if "long" not in config.option.markexpr else ():
+        if item.get_closest_marker("long") is not None:
+            name = f"{item.path.name} {getattr(item, 'originalname', item.name)}"
+            if Random(name).randrange(ONE_LONG_TEST_IN):
+                left.add(item)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=[*left])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import audit_page
+import pytest
 from audit_rows import found, picture, sent, verdicts
 from every import every
 from golden import rows
@@ -15,6 +16,7 @@ from pycute_xe.cutlass import get_atom, parse_block2d_name, shipped_names
 MESSAGES = rows("cutlass_block2d_messages")["messages"]
 
 
+@pytest.mark.long
 def test_the_page_is_made_from_the_data_in_every_part() -> None:
     text = audit_page.PAGE.read_text(encoding="utf-8")
     made = [match[2] for match in audit_page.PART.finditer(text)]

@@ -59,6 +59,7 @@ OLDER = [
 ]
 
 
+@pytest.mark.long
 def test_every_atom_that_is_shipped_has_one_anchor() -> None:
     names = [*COPIES, *OLDER, *atom_templates.TEMPLATES, *LINEAR]
     assert sorted(sections()) == sorted(names)

@@ -44,6 +44,7 @@ def test_what_does_not_is_not(name: str) -> None:
     assert list(closed_sets.findings(RIGHT[name])) == []
 
 
+@pytest.mark.long
 def test_the_package_leaves_no_member_to_a_default(capsys: pytest.CaptureFixture[str]) -> None:
     assert closed_sets.main() == 0, capsys.readouterr().out
 

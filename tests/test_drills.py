@@ -12,6 +12,7 @@ MOST = {"function": 10, "reduction": 1, "type": 2, "target": 13}
 
 
 @pytest.mark.parametrize("drill", MOST)
+@pytest.mark.long
 def test_one_file_is_enough(drill: str, tmp_path: Path) -> None:
     root = drilling.copied(tmp_path)
     if drill == "reduction":  # the package has it: first it is taken out
@@ -24,6 +25,7 @@ def test_one_file_is_enough(drill: str, tmp_path: Path) -> None:
     drilling.run(f"with_{drill}.py", root)
 
 
+@pytest.mark.long
 def test_a_statement_takes_eight_files(tmp_path: Path) -> None:
     """Both executors, the prover, drawings, vISA, OpenCL C and CuTe have it, and XeGPU refuses."""
     root = drilling.copied(tmp_path)

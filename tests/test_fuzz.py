@@ -22,6 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.long
 def test_junk_is_refused_by_name() -> None:
     assert len(subjects()) > 600
     assert fuzz_calls.failures(0, 0, 700) == []

@@ -11,6 +11,7 @@ from mutant_lists import FLOORS
 from mutants import MUTANTS, ROOT, chosen_tests, key, killers, placed, stale
 
 
+@pytest.mark.long
 def test_every_mutant_applies() -> None:
     assert stale() == []
 

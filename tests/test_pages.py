@@ -41,6 +41,7 @@ def has_more(page: Path) -> bool:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if has_more(p)], ids=name_of)
+@pytest.mark.long
 def test_the_examples_of_a_page_run(page: Path) -> None:
     # One test per page, because its examples build on each other.
     examples = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()]).parse(page).examples()
@@ -55,6 +56,7 @@ def test_the_blocks_of_the_kernel_page_run() -> None:
 
 
 @pytest.mark.parametrize("page", COMPARED, ids=name_of)
+@pytest.mark.long
 def test_a_page_shows_what_its_examples_print(page: Path) -> None:
     found = page_examples.blocks(page.read_text(encoding="utf-8"))
     printed = page_examples.outputs(found)

@@ -12,6 +12,8 @@ from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 import pycute_xe
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,6 +91,7 @@ def kinds(*ways: list[str]) -> list[dict[str, str]]:
     return list(map(json.loads, done.stdout.splitlines()))
 
 
+@pytest.mark.long
 def test_importing_a_module_never_replaces_a_public_name() -> None:
     # Importing a module binds it to an attribute of the package, over a function of that name.
     expected, later, first = kinds(
@@ -131,6 +134,7 @@ def test_a_module_fits_a_few_screens() -> None:
     assert {str(f.name): n for f, n in lines.items() if n > 600} == {}
 
 
+@pytest.mark.long
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions and for types alone count too: a circle of those is one idea."""
     root = Path(pycute_xe.__file__).parent

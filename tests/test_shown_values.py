@@ -82,6 +82,7 @@ def test_a_value_shows_itself(name: str) -> None:
         assert ElementTree.fromstring(bundle[kind]).tag
 
 
+@pytest.mark.long
 def test_a_notebook_shows_every_kind_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """A notebook is executed by a kernel of its own, which knows of the package what it imports."""
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")

@@ -209,6 +209,7 @@ def test_integers_are_exact_and_wrap_in_their_accumulator() -> None:
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 3))
+@pytest.mark.long
 def test_compute_says_the_same_of_kinds_that_are_compiled(case: str) -> None:
     kernel, given = CASES[case].make()
     if kernel.computes is not None:

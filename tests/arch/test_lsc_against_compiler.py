@@ -34,6 +34,7 @@ def test_the_rows_are_all_there(name: str, count: int, crashed: int) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.long
 def test_what_is_legal_here_is_not_rejected_there(name: str) -> None:
     legal = [row for row in compared(name) if not row.broken]
     assert len(legal) > 70

@@ -278,6 +278,7 @@ def test_two_conventions_of_an_mma() -> None:
     assert len(alone.meaning) == 2
 
 
+@pytest.mark.long
 def test_it_fits_one_screen() -> None:
     grown = ["XE_2D_U8x64x64_LD_V", "XE_2D_U8x64x64_LD_T", "XE_2D_U4x64x64_LD_N"]
     templates = [cx.XE_LOAD_2D(8, 8, 24), cx.XE_LOAD_2D_TRANSPOSE(32, 16, 4)]

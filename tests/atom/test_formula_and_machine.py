@@ -130,6 +130,7 @@ def verdicts(name: str) -> dict[int, bool]:
 
 
 @every("name", shipped_names())
+@pytest.mark.long
 def test_every_shipped_name_with_every_width_of_values(name: str) -> None:
     assert get_atom(name).value_type.bits in verdicts(name)
 

@@ -375,6 +375,7 @@ def slow_verdict(name: str, mma: Any, operand: Any) -> str:
     return "free"
 
 
+@pytest.mark.long
 def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
     rng = random.Random(20)
     every = [*catalogue(), *grammar_names()]

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner, Result
 from compiled_cases import needs_compiler
 from every import every
@@ -110,6 +111,7 @@ def test_what_cannot_be_read_is_one_message(
 
 
 @needs_compiler
+@pytest.mark.long
 def test_explain_says_what_the_compiler_made(tmp_path: Path) -> None:
     file = tmp_path / "k.json"
     file.write_text(gemm(), encoding="utf-8")

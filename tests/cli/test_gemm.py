@@ -434,6 +434,7 @@ def test_as_a_process(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are files only on POSIX")
+@pytest.mark.long
 def test_an_input_may_be_a_pipe(folder: Path) -> None:
     root = str(Path(cli.__file__).parents[2])
     done = subprocess.run(

@@ -69,6 +69,7 @@ def test_attention_from_its_two_tiles() -> None:
     assert made("make", "attention", *words, *tiles) == kernel
 
 
+@pytest.mark.long
 def test_a_document_goes_on_to_the_other_commands(tmp_path: Path) -> None:
     path = str(tmp_path / "k.json")
     runner = CliRunner()

@@ -132,6 +132,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.long
 def test_each_picture_can_be_read(name: str) -> None:
     svg = PICTURES[name]().svg
     light, dark = rules_of(svg)

@@ -51,6 +51,7 @@ def _guess(method: int, left: int, up: int, corner: int) -> int:
     return min((left, up, corner), key=lambda v: abs(left + up - corner - v))
 
 
+@pytest.mark.long
 def test_a_png_shows_each_cell_in_its_colour_with_its_label(tmp_path: Path) -> None:
     path = DRAWING.save(tmp_path / "a.png")
     rows = pixels(path.read_bytes())
@@ -74,6 +75,7 @@ def test_a_png_shows_each_cell_in_its_colour_with_its_label(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.long
 def test_both_lines_of_a_label_are_as_wide_in_a_cell(tmp_path: Path) -> None:
     panel = make_panel(
         "", [Cell(0, col, 4, ("11", "11")) for col in range(17)], ("", "x"), framed=False

@@ -69,6 +69,7 @@ def test_subgroups_that_interleave_have_no_frames() -> None:
         assert cell.lines[0] == f"S{owner.subgroup}"
 
 
+@pytest.mark.long
 def test_a_work_group_fits_below_900_pixels() -> None:
     mma = cx.workgroup_mma(BF16)
     assert (mma.tile_mnk, mma.num_subgroups) == ((256, 256, 32), 32)

@@ -77,12 +77,14 @@ def small_named(name: str) -> Kernel:
 
 @needs_compiler
 @every("name", ["max", "sA", "get_group_id"])
+@pytest.mark.long
 def test_a_loop_of_any_name_compiles(name: str) -> None:
     assert cx.native.compile(looped(name)).dpas
 
 
 @needs_compiler
 @every("name", ["get_group_id", "tCrC_f"])
+@pytest.mark.long
 def test_an_operand_of_any_name_compiles_and_runs(name: str) -> None:
     kernel = gemm(epilogue=f"{name}*acc")
     given = {"A": np.ones((8, 16), "f4"), "B": np.ones((16, 16), "f4"), name: 0.5}
@@ -92,18 +94,21 @@ def test_an_operand_of_any_name_compiles_and_runs(name: str) -> None:
 
 @needs_compiler
 @every("name", ["T1", "V0032", "add", "goto", "λ", "int"])
+@pytest.mark.long
 def test_a_fragment_of_any_name_compiles(name: str) -> None:
     assert cx.native.compile(small_named(name)).instructions
 
 
 @needs_compiler
 @every("name", ["sin", "int", "λ"])
+@pytest.mark.long
 def test_a_kernel_of_any_name_compiles(name: str) -> None:
     assert cx.native.compile(dataclasses.replace(gemm(), name=name)).dpas
 
 
 @needs_cc
 @every("name", [*WORDS, *OURS])
+@pytest.mark.long
 def test_c_takes_every_name(name: str, tmp_path: Path) -> None:
     for kernel in (looped(name), small_named(name), worded(name)):
         text = cx.emit(kernel, "opencl", device="cpu")

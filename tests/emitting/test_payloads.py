@@ -53,6 +53,7 @@ def test_what_finds_no_room_shares_a_payload_that_comes_back() -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("b", ["row", "col"])
+@pytest.mark.long
 def test_binaries_whose_messages_share_payloads_run_as_the_kernel_does(b: str) -> None:
     kernel = gemm(TF32, (128, 128, 64), 8, 4, a="col", b=b)
     assert held_against_run(kernel, filled(kernel, (9, 35, 133))) == []

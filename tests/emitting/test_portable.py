@@ -85,6 +85,7 @@ def inputs(kernel: Kernel) -> dict[str, Any]:
 
 @needs_cc
 @pytest.mark.parametrize("name", sampled(KERNELS, 2, ["tanh", "e4m3", "into tf32"]))
+@pytest.mark.long
 def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
     kernel = KERNELS[name]
     given = inputs(kernel)
@@ -103,6 +104,7 @@ REST = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O0")
 @needs_clang
 @pytest.mark.parametrize("flags", [TYPES, REST], ids=["types", "the rest"])
 @pytest.mark.parametrize("name", sampled([*KERNELS, *CASES], 2, ["tanh", "parts of K"]))
+@pytest.mark.long
 def test_no_behaviour_is_undefined(name: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     kernel, given = (KERNELS[name], {}) if name in KERNELS else CASES[name].make()
     given = given or inputs(kernel)
@@ -115,6 +117,7 @@ def test_no_behaviour_is_undefined(name: str, flags: tuple[str, ...], tmp_path: 
 
 
 @needs_clang
+@pytest.mark.long
 def test_an_array_that_is_read_in_two_types_is_noticed(tmp_path: Path) -> None:
     kernel = KERNELS["bf16 by columns"]
     text = cx.emit(kernel, "opencl", device="cpu").replace(

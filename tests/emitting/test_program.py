@@ -41,6 +41,7 @@ def names_of(kernel: Kernel) -> dict[str, Any]:
     return module.__dict__
 
 
+@pytest.mark.long
 def test_a_program_holds_both_texts_and_passes_the_linter(tmp_path: Path) -> None:
     kernel = gemm(epilogue="gelu(alpha*acc + bias[n])", d_type="bf16", types={"A": "u8"})
     file = tmp_path / "gemm.py"
@@ -161,6 +162,7 @@ def test_what_stands_in_the_way_is_one_line(what: str, capsys: pytest.CaptureFix
     assert said.count("\n") == 1
 
 
+@pytest.mark.long
 def test_indices_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     kernel, _ = CASES["tiles of a plan"].make()
     assert asked(names_of(kernel), devices=(device(),)) == 2

@@ -132,6 +132,7 @@ SMALL: dict[str, Kernel] = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(SMALL, 0, KEPT))
+@pytest.mark.long
 def test_small_kernels_run_as_binaries(name: str) -> None:
     kernel = SMALL[name]
     assert held_against_run(kernel, filled(kernel, (8, 16, 1))) == []

@@ -57,6 +57,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_gcc
+@pytest.mark.long
 def test_a_file_launches_what_the_kernel_says(program: Path) -> None:
     done, launches, memory = ran(program, *SIZES)
     assert done.returncode == 0, done
@@ -102,6 +103,7 @@ CHANGES: dict[str, tuple[str, str]] = {
 
 @needs_gcc
 @pytest.mark.parametrize("what", sampled([*CHANGES], 1))
+@pytest.mark.long
 def test_a_changed_figure_of_a_launch_is_noticed(what: str, tmp_path: Path) -> None:
     text = recording(with_device(cx.emit(KERNEL, "sycl"), LOOPS), KERNEL)
     assert text.count(CHANGES[what][0]) == 1
@@ -166,6 +168,7 @@ def test_what_stands_in_the_way_is_one_line(what: str, program: Path) -> None:
 
 
 @needs_gcc
+@pytest.mark.long
 def test_elements_below_a_byte_are_packed_and_functions_have_a_tolerance(tmp_path: Path) -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s4"), (32, 32, 128), ((2, 2, 1), (2, 1, 0)))
     kernel = cx.kernel.gemm(mma, b="col", epilogue="silu(0.125*acc)", d_type="f32")

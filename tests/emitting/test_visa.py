@@ -84,6 +84,7 @@ def test_messages_and_dpas_parse_back_to_what_they_came_from(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sampled(CASES, 4, ALWAYS))
+@pytest.mark.long
 def test_the_parsed_program_computes_what_the_kernel_does(name: str) -> None:
     kernel = CASES[name]()
     found, expected = computed(kernel, (29, 61, 2 * kernel.mma.tile_mnk[2] + 5))

@@ -38,6 +38,7 @@ def gemm(tile: tuple[int, int, int] = (32, 64, 32), **more: Any) -> Kernel:
 
 @needs_compiler
 @pytest.mark.parametrize("name", FORMS)
+@pytest.mark.long
 def test_what_is_made_in_pieces_is_right_and_leaves_no_scratch(name: str) -> None:
     kernel = gemm(**FORMS[name])
     assert Registers(kernel).woven

@@ -208,6 +208,7 @@ def test_an_mma_never_suggests_its_own_screen(operand: Any) -> None:
     assert own not in sections(name, operand=operand)["see also"].splitlines()
 
 
+@pytest.mark.long
 def test_shipped_names_are_suggested_first() -> None:
     seen = 0
     for name in _loads():

@@ -28,6 +28,7 @@ def test_every_form_has_a_builder() -> None:
 
 
 @pytest.mark.parametrize("row", sampled(BUILT, 0, sampled(SMALL, 5)), ids=told)
+@pytest.mark.long
 def test_a_configuration_is_described_verified_and_run(row: Row) -> None:
     found = judged(row)
     assert found["built"], found

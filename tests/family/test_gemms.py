@@ -40,6 +40,7 @@ DEEP = [row for row in twins() if row.tile[2] % cx.XE_DPAS_TT(8, row.acc, row.A,
 
 
 @pytest.mark.parametrize("row", sampled(DEEP, 2), ids=told)
+@pytest.mark.long
 def test_the_same_tiles_in_other_types(row: Row) -> None:
     proved_and_run(row)
 
@@ -52,6 +53,7 @@ def test_a_tile_less_deep_than_an_instruction_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("kind", "orders"), sampled(product(KINDS, ["rr", "rc", "cr", "cc"]), 5))
+@pytest.mark.long
 def test_every_type_and_order_on_both_executors(kind: str, orders: str) -> None:
     """The smallest tile of the field in each type and order, on the reference machine too."""
     acc = "f32" if kind in ("bf16", "f16", "tf32") else "s32"
@@ -70,6 +72,7 @@ def test_what_is_computed_wrongly_is_noticed() -> None:
         assert (value == 22.5).all()
 
 
+@pytest.mark.long
 def test_accumulators_that_need_more_registers_than_there_are_are_refused() -> None:
     row = next(row for row in rows() if row.tile == (256, 256, 32) and row.A == "bf16")
     crowded = dataclasses.replace(row, subgroups=(4, 2))

@@ -205,6 +205,7 @@ ROW = """
 """
 
 
+@pytest.mark.long
 def test_a_type_of_dpas_takes_one_row() -> None:
     """In a process of its own, since rows are read once."""
     with pytest.raises(cx.CuteError):

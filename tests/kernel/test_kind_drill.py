@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PATCH = ROOT / "tests/drills/kind.patch"
 
@@ -33,6 +35,7 @@ USED = """
 """
 
 
+@pytest.mark.long
 def test_a_kind_takes_forty_lines(tmp_path: Path) -> None:
     added = [x for x in PATCH.read_text(encoding="utf-8").splitlines() if x.startswith("+")]
     assert len([x for x in added if not x.startswith("+++")]) <= 40

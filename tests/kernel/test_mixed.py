@@ -21,6 +21,7 @@ from pycute_xe.kernel.spec.evaluation import compute
 
 
 @pytest.mark.parametrize("form", sampled(FORMS, 4), ids=str)
+@pytest.mark.long
 def test_what_a_mixed_gemm_computes(form: Form) -> None:
     kernel = made(form)
     assert cx.verify(kernel).answer == "proved"
@@ -113,6 +114,7 @@ def test_the_registers_that_a_scaled_operand_is_read_from_are_drawn() -> None:
     assert "tBrB" in cx.draw(scaled, "B", view="reorder").svg
 
 
+@pytest.mark.long
 def test_products_of_e2m1_are_legal_on_crescent_island_alone() -> None:
     grid = ((1, 4, 1), (4, 1, 0))
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "f4e2m1"), (16, 128, 256), grid)

@@ -65,6 +65,7 @@ def test_the_tile_of_the_field_is_legal_and_runs() -> None:
     ],
     ids=lambda kernel: kernel.name,
 )
+@pytest.mark.long
 def test_the_tiles_of_the_field_are_proved(kernel: Kernel) -> None:
     """Sums inside sums inside sums: what does not change by one of them takes no room for it."""
     verdict = cx.verify(kernel, budget=60)

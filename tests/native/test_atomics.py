@@ -232,6 +232,7 @@ def test_shared_memory_needs_a_fence_and_a_barrier_between() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_binary_with_named_barriers_is_refused_by_name() -> None:
 
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))

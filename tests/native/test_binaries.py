@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from compiled_cases import held_against_run, needs_compiler
 from sampling import WHOLE
 
@@ -17,6 +18,7 @@ def given(m: int, n: int, k: int, kind: str) -> dict[str, np.ndarray]:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_binary_of_the_large_bf16_kernel_is_the_kernel() -> None:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     mma = cx.workgroup_mma(op, tile=(256, 256, 32), subgroups=((8, 4, 1), (4, 1, 0)))

@@ -108,6 +108,7 @@ def rounded(values: np.ndarray, wide: str) -> np.ndarray:
 
 @needs_compiler
 @pytest.mark.parametrize("case", sampled(CASES, 0, ALWAYS), ids="-".join)
+@pytest.mark.long
 def test_a_binary_converts_every_code(case: tuple[str, str]) -> None:
     narrow, wide = case
     codes = all_bytes(narrow)

@@ -397,6 +397,7 @@ def test_a_drawing_has_a_cell_for_each_instruction() -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(KERNELS, 1))
+@pytest.mark.long
 def test_compiled_kernels_are_explained(name: str) -> None:
     kernel, mode = KERNELS[name](), 128 if name.startswith("more") else 256
     made = cx.native.explain(kernel, registers=mode, compiler=RECORDED)
@@ -410,6 +411,7 @@ def test_compiled_kernels_are_explained(name: str) -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_loop_that_is_written_out_is_noted() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
     kernel = cx.kernel.split_k(mma, parts=3)
@@ -426,6 +428,7 @@ def test_a_loop_that_is_written_out_is_noted() -> None:
 
 @pytest.mark.skipif(bool(cx.native.missing("bmg")), reason=cx.native.missing("bmg"))
 @pytest.mark.parametrize("name", sampled(KERNELS, 1))
+@pytest.mark.long
 def test_line_records_do_not_change_the_code_of_the_newest_compiler(name: str) -> None:
     made = cx.native.explain(KERNELS[name](), "bmg")
     assert not any("instructions differ" in words for words in made.notes)

@@ -51,6 +51,7 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(RIGHT, 2))
+@pytest.mark.long
 def test_right_kernels_are_called_right(name: str) -> None:
     found = cx.native.compare(RIGHT[name]())
     assert found, str(found)
@@ -77,6 +78,7 @@ WRONG = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(WRONG, 3))
+@pytest.mark.long
 def test_a_wrong_text_is_noticed_and_its_kind_is_named(name: str) -> None:
     (epilogue, d_type), kind = WRONG[name]
     kernel = gemm(epilogue, d_type)
@@ -90,6 +92,7 @@ def test_a_wrong_text_is_noticed_and_its_kind_is_named(name: str) -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_remainder_of_one_is_named_by_its_size() -> None:
     kernel = gemm()
     text = cx.emit(kernel).replace("k < ((K + 31) >> 5)", "k < ((K + 30) >> 5)")

@@ -16,6 +16,7 @@ from pycute_xe.errors import KernelError
 
 @needs_compiler
 @pytest.mark.parametrize("form", sampled(FORMS, 1, [FORMS[11]]), ids=str)
+@pytest.mark.long
 def test_a_binary_converts_and_scales_as_run_does(form: Form) -> None:
     kernel = made(form)
     given = inputs(kernel, {"M": 9, "N": 72, "K": 70})

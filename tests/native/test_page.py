@@ -16,6 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "binary.md"
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_page_records_what_the_compiler_made() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
     gemm = cx.kernel.gemm(mma, a="col", epilogue="relu(acc + bias[n])", d_type="bf16")
@@ -28,6 +29,7 @@ def test_the_page_records_what_the_compiler_made() -> None:
 
 
 @pytest.mark.skipif(bool(cx.native.missing("bmg")), reason=cx.native.missing("bmg"))
+@pytest.mark.long
 def test_the_page_records_what_the_newest_compiler_made() -> None:
     page = PAGE.read_text(encoding="utf-8")
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
@@ -40,6 +42,7 @@ def test_the_page_records_what_the_newest_compiler_made() -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("path", made_page.PAGES, ids=lambda path: path.name)
+@pytest.mark.long
 def test_code_and_registers_on_the_pages_are_what_the_compiler_made(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert made_page.MADE.search(text)
@@ -53,6 +56,7 @@ def test_the_page_draws_the_code_as_it_is() -> None:
 
 @needs_compiler
 @pytest.mark.parametrize(("mode", "most"), sampled([(128, 122), (256, 250)], 1))
+@pytest.mark.long
 def test_registers_fit_as_far_as_the_page_says(mode: int, most: int) -> None:
     row = f"| {mode} registers | {most} | {most + 1} |"
     assert row in (PAGE.parent / "made.md").read_text(encoding="utf-8")

@@ -38,6 +38,7 @@ def test_both_versions_of_a_listing_say_the_same(record: Record) -> None:
 
 
 @pytest.mark.parametrize("record", sampled(records(), 2), ids=str)
+@pytest.mark.long
 def test_recorded_code_executed_is_the_kernel(record: Record) -> None:
     kernel, given = CASES[record.kind].make()
     trace, problem = Trace(), prepare(kernel, (), given, None)

@@ -116,6 +116,7 @@ def right(name: str) -> Any:
 
 @needs_compiler
 @pytest.mark.parametrize("name", SIZES)
+@pytest.mark.long
 def test_the_emissions_themselves_run_as_the_kernels_do(name: str) -> None:
     expected = cx.run(kernel(name), **filled(kernel(name), SIZES[name]), executor="reference")
     assert right(name)[0] == expected.tobytes()

@@ -39,6 +39,7 @@ def owned(name: str) -> np.ndarray:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_every_shipped_atom_is_verified(name: str) -> None:
     """What is proved is what its messages do, by an execution that shares nothing with it."""
     verdict = cx.verify(name)

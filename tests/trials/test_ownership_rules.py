@@ -357,6 +357,7 @@ def machine(copy: Any, unit: int) -> np.ndarray:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("rule", COPIES)
+@pytest.mark.long
 def test_a_wrong_rule_of_a_copy_is_disproved_where_the_machine_differs(
     rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -492,6 +493,7 @@ def probed(mma: TiledMma, of: Claims, at: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("rule", MMAS)
+@pytest.mark.long
 def test_a_wrong_rule_of_an_mma_is_disproved_where_the_machine_differs(
     rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ def test_sizes_that_no_surface_has_are_not_tried(sizes: dict[str, int]) -> None:
     assert "not tried" in str(verdict)
 
 
+@pytest.mark.long
 def test_a_claim_of_too_many_numbers_is_not_evaluated() -> None:
     """A wide window is asked for where it ends: thousands of keys, each beside each other."""
     op, grid = cx.XE_DPAS_TT(8, "f32", "bf16"), ((1, 1, 1), (1, 1, 1))

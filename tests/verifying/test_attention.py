@@ -43,6 +43,7 @@ def of(options: dict[str, Any], **shape: Any) -> Kernel:
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_attention_is_proved(options: dict[str, Any]) -> None:
     verdict = proofs(of(options))
     assert verdict, str(verdict)
@@ -97,6 +98,7 @@ SLIPS = [
 
 
 @pytest.mark.parametrize("name", sampled(SLIPS, 4))
+@pytest.mark.long
 def test_a_slip_is_disproved_and_shows(name: str) -> None:
     base, change = FAULTS[name]
     kernel = changed(right(base).kernel, change)
@@ -105,6 +107,7 @@ def test_a_slip_is_disproved_and_shows(name: str) -> None:
     assert cx.replay(kernel, verdict.counterexample).shows
 
 
+@pytest.mark.long
 def test_a_maximum_that_may_be_infinite_shows_nothing() -> None:
     """exp2(-inf - -inf) is not a number: a first tile without a seen key would be one."""
     endless = changed(
@@ -116,6 +119,7 @@ def test_a_maximum_that_may_be_infinite_shows_nothing() -> None:
     assert "may be infinite" in str(verdict)
 
 
+@pytest.mark.long
 def test_what_is_not_proved_keeps_its_registers_and_coverage() -> None:
     inverse = apply("exp2", Slot("tSrNew") - Slot("tSrMax"))
     verdict = proofs(changed(of({}), of_map("tSrFix", lambda _: inverse)))

@@ -74,6 +74,7 @@ def test_a_product_in_floats_is_not_exact_as_a_wide_integer() -> None:
     assert cx.verify(through(exact, *half, kinds=THROUGH))
 
 
+@pytest.mark.long
 def test_a_sum_of_integers_through_floats() -> None:
     """As an output of floats it is read as real, and it is said; as one of integers it is not."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"), (32, 32, 32), ((2, 1, 1), (1, 1, 0)))
@@ -323,6 +324,7 @@ UNFAITHFUL = pytest.mark.filterwarnings("ignore::pycute_xe.errors.UnfaithfulWarn
 
 @UNFAITHFUL
 @pytest.mark.parametrize("seed", sampled(range(2000), 12))
+@pytest.mark.long
 def test_no_verdict_on_conversions_is_contradicted(seed: int) -> None:
     one = outcome(seed)
     assert not one.bad, one
@@ -330,6 +332,7 @@ def test_no_verdict_on_conversions_is_contradicted(seed: int) -> None:
 
 @UNFAITHFUL
 @pytest.mark.parametrize("seed", [9000, 9061, 9070, 9133, 9137, 9222, 9285, 9599, 5035])
+@pytest.mark.long
 def test_values_that_conversions_write_differently_are_equal(seed: int) -> None:
     one = outcome(seed)
     assert one.right
@@ -338,6 +341,7 @@ def test_values_that_conversions_write_differently_are_equal(seed: int) -> None:
 
 @UNFAITHFUL
 @pytest.mark.parametrize("seed", [9155, 9248, 10424])
+@pytest.mark.long
 def test_a_number_that_tells_two_roundings_apart_is_a_counterexample(seed: int) -> None:
     one = outcome(seed)
     assert not one.right
@@ -345,6 +349,7 @@ def test_a_number_that_tells_two_roundings_apart_is_a_counterexample(seed: int) 
 
 
 @UNFAITHFUL
+@pytest.mark.long
 def test_right_conversions_are_decided() -> None:
     some = [outcome(seed) for seed in random.Random(5).sample(range(2000), 12)]
     left = [one for one in some if one.right and one.answer == "undecided"]

@@ -101,6 +101,7 @@ def test_the_smallest_counterexamples_are_as_expected():
     assert sizes("fill_in_loop") == (1, 1, 33)
 
 
+@pytest.mark.long
 def test_the_statements_are_judged_not_their_form():
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED))
     loop = gemm.loop("k")

@@ -45,6 +45,7 @@ def test_a_fault_is_refused_or_disproved(base: str, name: str) -> None:
     assert cx.replay(kernel, verdict.counterexample).shows
 
 
+@pytest.mark.long
 def test_the_last_group_may_be_done_apart() -> None:
     """A sum of functions is split into two, each summand once: that is the same sum."""
     kernel = right("s4 by rows")

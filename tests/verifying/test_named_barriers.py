@@ -220,6 +220,7 @@ def test_what_few_small_problems_do_not_show_is_undecided(more: Any) -> None:
         cx.run(kernel, a, b, dtype="bf16", executor="reference")
 
 
+@pytest.mark.long
 def test_producers_that_leave_trips_out_are_waited_for_in_vain() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
     special = cx.kernel.specialised_gemm(mma, stages=2)

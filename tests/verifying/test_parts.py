@@ -255,6 +255,7 @@ def test_a_slow_search_is_left_out_where_another_piece_has_less():
         assert (Region.where(names, SLOW) | Region.where(names, here)).least() == small
 
 
+@pytest.mark.long
 def test_what_is_asked_in_another_process_is_what_is_answered_here(monkeypatch):
     """Every kind of call: sets that are written out and read again are the same."""
 

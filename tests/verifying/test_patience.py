@@ -69,6 +69,7 @@ def first() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("work", sampled(WORK, 1))
+@pytest.mark.long
 def test_what_is_remembered_changes_no_answer(first: dict[str, Any], work: int) -> None:
     gc.disable()
     try:
@@ -78,6 +79,7 @@ def test_what_is_remembered_changes_no_answer(first: dict[str, Any], work: int) 
 
 
 @pytest.mark.parametrize("seed", sampled(range(4), 1))
+@pytest.mark.long
 def test_another_process_with_other_hashes_answers_alike(first: dict[str, Any], seed: int) -> None:
     """It is asked in the other order, and of one amount of work, so that all of it is new there."""
     work = WORK[seed]

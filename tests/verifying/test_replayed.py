@@ -120,6 +120,7 @@ def test_a_message_that_starts_inside_a_register_stops_both_executors() -> None:
 
 
 @pytest.mark.parametrize("pieces", sampled([(8, 16), (16, 16), (32, 32)], 1))
+@pytest.mark.long
 def test_many_pieces_of_a_tile_are_decided_at_once(pieces: tuple[int, int]) -> None:
     made = cx.kernel.gemm(tiled_mma(), epilogue="alpha*acc + beta*C", epilogue_tile=pieces)
     assert cx.verify(made)

@@ -87,6 +87,7 @@ def first_wrong(kernel: Kernel, most: int) -> int:
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_turns_of_different_length_meet_after_their_joint_period(
     stored: Index, loaded: Index
 ) -> None:
@@ -218,6 +219,7 @@ def test_lines_that_fall_are_lowest_at_their_end() -> None:
 
 
 @pytest.mark.parametrize("seed", sampled(range(5000), 8))
+@pytest.mark.long
 def test_programs_are_what_is_said_of_them(seed: int) -> None:
     outcome = judged(seed)
     assert not outcome.bad, outcome

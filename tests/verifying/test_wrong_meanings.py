@@ -116,6 +116,7 @@ def test_nothing_that_writes_is_left_out() -> None:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.long
 def test_a_wrong_meaning_is_contradicted(
     kind: type[AnyStatement], monkeypatch: pytest.MonkeyPatch
 ) -> None:
