@@ -279,6 +279,8 @@ def fault(error: CuteError) -> Difference:
     barriers: the machine refuses: thread 1 never arrives
     """
     kind = _FAULTS.get(type(error))
+    if kind is None and error.operation == "Dpas":
+        kind = "precision"
     if kind is None and isinstance(error, UnwrittenFault):
         kind = "lanes" if error.operation == "read" else "shared memory"
     if kind is None and isinstance(error, MachineError):
