@@ -114,7 +114,6 @@ LINES = st.lists(
 )
 
 
-
 @given(LINES, st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
 def test_states_sum_and_pipes_are_not_overused(lines: list[str], threads: int) -> None:

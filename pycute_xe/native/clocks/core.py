@@ -306,8 +306,12 @@ class _Core:
         )  # fmt: skip
 
     def trips(self) -> list[float]:
-        """When the last thread began each trip."""
-        return [max(when) for when in zip(*(t.heads for t in self.all), strict=False)]
+        """When as many trips had begun as there are threads, twice as many, and so on.
+
+        Threads that go first may be trips ahead: what the core does in all counts, not the last one.
+        """
+        begun = sorted(when for thread in self.all for when in thread.heads)
+        return begun[len(self.all) - 1 :: len(self.all)]
 
 
 def simulate(
@@ -329,7 +333,5 @@ def simulate(
     are kept.
     """
     group = group or threads * engines
-    core = _Core(
-        code, listing, path, heads, threads, group, figures, structure, engines, keep
-    )
+    core = _Core(code, listing, path, heads, threads, group, figures, structure, engines, keep)
     return core.run()

@@ -24,9 +24,7 @@ def spans_of(listing: Listing) -> list[tuple[int, int]]:
 def main_loop(listing: Listing) -> tuple[int, int] | None:
     """Return the innermost loop with most DPAS, of several the longest; None without a loop."""
     every = spans_of(listing)
-    inner = [
-        s for s in every if not any(s != o and s[0] <= o[0] and o[1] <= s[1] for o in every)
-    ]
+    inner = [s for s in every if not any(s != o and s[0] <= o[0] and o[1] <= s[1] for o in every)]
 
     def weight(span: tuple[int, int]) -> tuple[int, int]:
         code = listing.lines[span[0] : span[1] + 1]

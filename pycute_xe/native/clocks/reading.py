@@ -46,7 +46,7 @@ def timing(
     ``code`` is a binary of `compile`, the bytes of a zebin of any maker, or the text that ``iga64
     -d`` prints. Eight engines run ``threads`` threads each, of which ``group`` share a barrier (the
     subgroups of a kernel, else all). The main loop, that with most DPAS, makes ``trips`` trips; a
-    trip's clocks are those of the last half of them. Loads find their bytes at ``level``: L1 where
+    trip's clocks are those of all but the first third and the last sixth. Loads find their bytes at ``level``: L1 where
     the loop prefetches, else L2. ``figures`` replaces figures of `atoms/timing.toml`; for so many
     ``gains`` of the instructions that wait longest, it is computed what a trip loses without them.
 
@@ -132,12 +132,12 @@ class _Run:
 
 
 def _trip(outcome: Outcome) -> float:
-    """Clocks of a trip, over the last half; all clocks without a loop."""
+    """Clocks of a trip, without the first third and the last sixth; all clocks without a loop."""
     when = outcome.trips
-    half = len(when) // 2
     if len(when) < 2:
         return outcome.cycles
-    return (when[-1] - when[half - 1]) / (len(when) - half)
+    first, last = len(when) // 3, len(when) - 1 - len(when) // 6
+    return (when[last] - when[first]) / (last - first)
 
 
 def _report(name: str, run: _Run, outcomes: list[Outcome], gains: int) -> Timing:
