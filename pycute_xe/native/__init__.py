@@ -6,7 +6,8 @@
 comes back as instructions with typed `operands` (`assembly`); `arithmetic` computes on registers,
 `messages` hands messages to `pycute_xe.machine`, `comparison` drives the threads, and `judging`
 holds the results side by side. `origins` reads what the compiler says of each instruction, and
-`explaining` makes an `explained` kernel of it. `timing` runs machine code of any maker clock by clock (`clocks`).
+`explaining` makes an `explained` kernel of it. `timing` runs machine code of any maker clock by
+clock (`clocks`).
 """
 
 from __future__ import annotations

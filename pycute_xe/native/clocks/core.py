@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from pycute_xe.native.clocks.costs import LETTERS, Figures, Timed
-from pycute_xe.native.clocks.text import Listing
+from pycute_xe.native.clocks.text import Listing, Waits
 
 __all__ = ["CAUSES", "ENGINES", "Outcome", "Structure", "simulate"]
 
@@ -75,6 +75,22 @@ class _Thread:
     heads: list[float] = field(default_factory=list[float])
     states: list[float] = field(default_factory=lambda: [0.0] * 9)
 
+    def note(self, one: Timed, token: int, done: float, taken: float) -> None:
+        """Remember when the result of an instruction is there, and its sources are free."""
+        if one.what in ("alu", "jump"):
+            self.recent[one.pipe].append((done, one.number))
+            self.recent[4].append((done, one.number))
+        if token >= 0:
+            self.written[token], self.taken[token] = done, taken
+            self.setter[token] = one.number
+
+
+def _tokens(one: Timed, waits: Waits) -> tuple[tuple[int, str], ...]:
+    """The tokens an instruction waits for: its own must be free, and ``sync`` may ask for all."""
+    own = ((waits.sets, "dst"),) if waits.sets >= 0 else ()
+    every = ((token, one.every) for token in one.masked or range(32)) if one.every else ()
+    return (*waits.tokens, *own, *every)
+
 
 @dataclass(eq=False)
 class _Engine:
@@ -106,6 +122,7 @@ class _Core:
     ) -> None:
         self.code, self.path, self.heads, self.group = code, path, heads, group
         self.waits = [line.waits for line in listing.lines]
+        self.tokens = [_tokens(one, waits) for one, waits in zip(code, self.waits, strict=True)]
         self.figures, self.structure, self.keep = figures, structure, keep
         self.engines = [_Engine() for _ in range(engines)]
         self.all = [_Thread(i, i % engines, i // group) for i in range(threads * engines)]
@@ -136,12 +153,7 @@ class _Core:
             for done, maker in list(recent)[: max(0, len(recent) - back + 1)]:
                 if done > ready:
                     ready, cause, by = done, _DIST, maker
-        asked = [(token, kind) for token, kind in waits.tokens]
-        if waits.sets >= 0:
-            asked.append((waits.sets, "dst"))
-        if one.every:
-            asked += [(token, one.every) for token in one.masked or range(32)]
-        for token, kind in asked:
+        for token, kind in self.tokens[number]:
             when = thread.written[token] if kind == "dst" else thread.taken[token]
             if when > ready:
                 ready, cause, by = when, _SBID, thread.setter[token]
@@ -185,13 +197,7 @@ class _Core:
         done, read = now + one.done, now + one.read
         if one.pipe == 5 and one.what not in ("arrive", "end"):
             done = self.sent(engine, one, now)
-        if one.what in ("alu", "jump"):
-            index = one.pipe
-            thread.recent[index].append((done, number))
-            thread.recent[4].append((done, number))
-        if waits.sets >= 0:
-            thread.written[waits.sets], thread.taken[waits.sets] = done, max(read, now)
-            thread.setter[waits.sets] = number
+        thread.note(one, waits.sets, done, max(read, now))
         if one.what == "dpas":
             engine.locked = thread if one.atomic else None
         thread.free = now + (one.done if one.what == "jump" else 1)
@@ -229,7 +235,7 @@ class _Core:
         self.counts[number] += 1
 
     def sent(self, engine: _Engine, one: Timed, now: float) -> float:
-        """Hand a message to the load and store unit of the core; return when its bytes are there."""
+        """Hand a message to the load and store unit of the core; return when its bytes come."""
         begin = max(now + 1, self.unit_free)
         service = max(self.figures["message"], one.nbytes / one.rate)
         self.unit_free = begin + service
@@ -308,7 +314,7 @@ class _Core:
     def trips(self) -> list[float]:
         """When as many trips had begun as there are threads, twice as many, and so on.
 
-        Threads that go first may be trips ahead: what the core does in all counts, not the last one.
+        Threads that go first may be trips ahead: what the core does in all counts.
         """
         begun = sorted(when for thread in self.all for when in thread.heads)
         return begun[len(self.all) - 1 :: len(self.all)]
@@ -329,8 +335,8 @@ def simulate(
 ) -> Outcome:
     """Run threads that all take a path of instruction numbers; ``group`` threads share a barrier.
 
-    ``heads`` are the places of the path at which a trip begins; events of the first ``keep`` threads
-    are kept.
+    ``heads`` are the places of the path at which a trip begins; events of the first
+    ``keep`` threads are kept.
     """
     group = group or threads * engines
     core = _Core(code, listing, path, heads, threads, group, figures, structure, engines, keep)

@@ -73,8 +73,9 @@ def figures_of(target: str) -> Figures:
 class Timed:
     """An instruction as the core sees it.
 
-    ``pipe`` is a number of `PIPES`; ``busy`` the clocks that it keeps the pipe, ``done`` those until
-    its result, ``read`` those until its sources may be written; ``nbytes`` what a message moves at
+    ``pipe`` is a number of `PIPES`; ``busy`` the clocks that it keeps the pipe, ``done``
+    those until its result,
+    ``read`` those until its sources may be written; ``nbytes`` what a message moves at
     ``rate`` bytes a clock, ``returned`` registers that come back. ``what`` is "alu", "dpas",
     "message", "arrive", "wait", "sync", "jump" or "end".
     """

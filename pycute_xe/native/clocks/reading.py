@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Literal
 
 from pycute_xe.arch import Target, get_target
@@ -45,9 +45,10 @@ def timing(
 
     ``code`` is a binary of `compile`, the bytes of a zebin of any maker, or the text that ``iga64
     -d`` prints. Eight engines run ``threads`` threads each, of which ``group`` share a barrier (the
-    subgroups of a kernel, else all). The main loop, that with most DPAS, makes ``trips`` trips; a
-    trip's clocks are those of all but the first third and the last sixth. Loads find their bytes at ``level``: L1 where
-    the loop prefetches, else L2. ``figures`` replaces figures of `atoms/timing.toml`; for so many
+    subgroups of a kernel, else all). The main loop, that with most DPAS, makes ``trips`` trips; the
+    clocks of a trip are those of all but the first third and the last sixth. Loads find their bytes
+    at ``level``: L1 where the loop prefetches, else L2. ``figures`` replaces figures of
+    `atoms/timing.toml`; for so many
     ``gains`` of the instructions that wait longest, it is computed what a trip loses without them.
 
     Raises `InputError` for an unknown instruction, `TargetError` for a target without figures,
@@ -148,7 +149,7 @@ def _report(name: str, run: _Run, outcomes: list[Outcome], gains: int) -> Timing
     lost = [(w.number, max(clocks) - _trip(run.of(slow.structure, w.number))) for w in worst]
     share = slow.cycles * ENGINES or 1
     when = slow.trips
-    last = [b - a for a, b in zip(when, when[1:], strict=False)][-2:]
+    last = [b - a for a, b in pairwise(when)][-2:]
     loop = run.main or (-1, -1)
     return Timing(
         target=name,
