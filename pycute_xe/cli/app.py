@@ -39,6 +39,7 @@ from pycute_xe.cli.kernel_commands import (
     cost_command,
     draw_command,
     explain_command,
+    mca_command,
     run_command,
     verify_command,
 )
@@ -535,3 +536,4 @@ for _command in (attention_command, gemm_command, layout_command, lsc_command, m
     main.add_command(_command)
 for _command in (cost_command, draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)
+main.add_command(mca_command)
