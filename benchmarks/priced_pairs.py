@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from family_gemms import rows
+from family_gemms import rows  # pyright: ignore[reportMissingImports]
 
 from pycute_xe.costing import KernelFacts, cost_of, devices, facts_of
 from pycute_xe.errors import CuteError

@@ -124,7 +124,7 @@ class Copied:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A statement: what encloses it, what doing it ``many.times`` takes, and where its copy reaches."""
+    """A statement: what encloses it, what ``many.times`` of it take, where its copy reaches."""
 
     statement: Statement
     around: tuple[Bounded | Condition, ...]
@@ -192,8 +192,8 @@ class Closed:
     @cached_property
     def _reached(self) -> tuple[tuple[str, int | None], ...]:
         copying = [one.statement for one in self.counted]
-        found = ((s.operand, s.modes[s.copy.y_mode]) for s in copying if isinstance(s, _COPYING))
-        return tuple(dict.fromkeys(found))
+        reached = ((s.operand, s.modes[s.copy.y_mode]) for s in copying if isinstance(s, _COPYING))
+        return tuple(dict.fromkeys(reached))
 
     def _bytes(
         self,
@@ -229,7 +229,7 @@ def _times(many: Work, times: int, nbytes: int) -> Work:
 
 
 def closed_work(kernel: Kernel, target: Target) -> Closed | None:
-    """Return the work of a kernel by formulas; None where loops or places are no such formulas.
+    """Return the work of a kernel by formulas; None where points have to be listed.
 
     A loop must start and stop where sizes alone say, a condition depend on one variable, and the
     two indices of a copy on different ones, the subgroup's number not among them.
@@ -237,9 +237,9 @@ def closed_work(kernel: Kernel, target: Target) -> Closed | None:
     variables = frozenset((SUBGROUP_INDEX, *(name for name, _ in kernel.grid)))
     if any(count.names & variables or count.looked_up for _, count in kernel.grid):
         return None
-    found = list(_counted(kernel, kernel.body, (), variables))
-    known = [one for one in found if one is not None]
-    return Closed(kernel, target, tuple(known)) if len(known) == len(found) else None
+    every = list(_counted(kernel, kernel.body, (), variables))
+    known = [one for one in every if one is not None]
+    return Closed(kernel, target, tuple(known)) if len(known) == len(every) else None
 
 
 def _counted(

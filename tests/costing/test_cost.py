@@ -111,7 +111,7 @@ def test_a_schedule_is_counted_with_its_tables() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_formulas_count_what_points_do(name: str) -> None:
-    """Where a kernel's work is known by formulas, they are those of its points, at odd sizes too."""
+    """Where a kernel's work is known by formulas, they are those of its points."""
     kernel, given = CASES[name].make()
     target = cx.get_target("bmg")
     closed = facts_of(kernel, target).closed
