@@ -95,8 +95,8 @@ def explore(
     decides, then the fewest DPAS, messages and barriers, of which no time is known. Rules of
     arithmetic refuse first; survivors are built in the order of their lower bounds, until no other
     can be among the ``best``: the answer is that of building all. ``log`` is a file of JSON
-    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, one whose worker dies
-    again.
+    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, one whose worker
+    dies again.
     ``progress`` is called with the number built and the best so far. Raises `InputError` for
     problems without M, N and K and for a log of another exploration, `TargetError` for an unknown
     device.
