@@ -14,11 +14,11 @@ from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.arch.regions import GRF, SPAN, Move, Region, moves, moves_from, region
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.cutlass.hints import block_hint
-from pycute_xe.emitting.weaving import woven
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel.ir.weaving import woven
 from pycute_xe.numeric import as_numeric
 
 __all__ = [
