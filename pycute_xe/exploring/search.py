@@ -98,8 +98,8 @@ def explore(
     lines that a stopped run goes on from; ``executor`` prices batches elsewhere, one whose worker
     dies again.
     ``progress`` is called with the number built and the best so far. Raises `InputError` for
-    problems without M, N and K and for a log of another exploration or with a damaged line, which it
-    names, `TargetError` for an unknown device.
+    problems without M, N and K and for a log of another exploration or with a damaged line, named,
+    `TargetError` for an unknown device.
 
     >>> few = Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
     >>> found = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
@@ -213,12 +213,10 @@ class _Book:
         for number, line in enumerate(whole.splitlines(), 1):
             entry = _entry(line)
             if entry is None or (number > 1 and "explore" in entry):
-                wrong = (
-                    f"line {number} of {path} is damaged: {quoted(line.decode('utf-8', 'replace'))}"
-                )
-                raise InputError(
-                    "explore", {"log": str(path)}, wrong, "delete the line, or the file"
-                )
+                text = quoted(line.decode("utf-8", "replace"))
+                wrong = f"line {number} of {path} is damaged: {text}"
+                fix = "delete the line" if number > 1 else "delete the file"
+                raise InputError("explore", {"log": str(path)}, wrong, fix)
             if number == 1 and entry != head:
                 wrong = "the log is of another space, device or problem"
                 raise InputError("explore", {"log": str(path)}, wrong, "name another file")
