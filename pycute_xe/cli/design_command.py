@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pycute_xe.exploring import Explored, Priced, Space
     from pycute_xe.kernel import Kernel
 
-__all__ = ["design_command", "reasons", "refused", "space_of"]
+__all__ = ["design_command", "refused", "space_of"]
 
 MOST_SHOWN = 1000
 """Candidates that are listed at most."""
@@ -208,6 +208,8 @@ def refused(explored: Explored) -> str:
 
 def _why(explored: Explored, costs: list[Cost]) -> list[str]:
     """Hold the first against the next, and where these tie against the best that does not."""
+    from pycute_xe.exploring import reasons
+
     every = [(one.most, one.least, one.instructions) for one in explored.best]
     differ = [rank for rank, ranked in enumerate(every, 1) if ranked != every[0]]
     lines: list[str] = []
@@ -225,48 +227,6 @@ def _why(explored: Explored, costs: list[Cost]) -> list[str]:
 
 
 DECIDES = ("the most time", "the least time", "fewer DPAS, messages and barriers")
-
-
-def reasons(first: Cost, second: Cost) -> list[str]:
-    """Return which figures of two estimates differ, and last those that tie.
-
-    >>> import pycute_xe as cx
-    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> one, two = (cx.cost(gemm, "b70", M=m, N=4096, K=4096) for m in (4096, 4352))
-    >>> reasons(one, two)[2], reasons(one, one)[0][:14]
-    ('waves 8 against 9', 'ties: most ms,')
-    """
-    two = _figures(first), _figures(second)
-    lines: list[str] = []
-    for name, (x, text) in two[0].items():
-        y, other = two[1][name]
-        if x != y:
-            nearly = " (nearly a tie)" if text == other else ""
-            lines.append(f"{name} {text} against {other}{nearly}")
-    ties = [name for name, (x, _) in two[0].items() if x == two[1][name][0]]
-    return [*lines, f"ties: {', '.join(ties)}"] if ties else lines
-
-
-def _figures(cost: Cost) -> dict[str, tuple[object, str]]:
-    """The figures that estimates are held against each other by, as values and texts."""
-    facts = cost.facts
-    counts = {
-        "bytes of L1": facts.requested,
-        "bytes of L2": facts.fetched,
-        "bytes of memory": facts.least,
-        "DPAS": facts.dpas,
-        "messages": sum(facts.messages.values()),
-        "barriers": facts.barriers,
-        "instructions on registers": facts.moves + facts.widened + facts.converted + facts.computed,
-    }
-    return {
-        "most ms": (cost.most, f"{cost.most * 1e3:.4g}"),
-        "least ms": (cost.least, f"{cost.least * 1e3:.4g}"),
-        "binds": (cost.binds, cost.binds),
-        "waves": (facts.waves, str(facts.waves)),
-        "fill of the last wave": (facts.last, f"{facts.last:.0%}"),
-        **{name: (count, f"{count:,}") for name, count in counts.items()},
-    }
 
 
 # ------------------------------------------------------------ files

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import pycute_xe as cx
 from pycute_xe.cli import design_command as design, main
-from pycute_xe.exploring import Space, explore
+from pycute_xe.exploring import Space, explore, reasons
 
 CUBE = ["--m", "4096", "--n", "4096", "--k", "4096"]
 SMALL = Space((64, 256), (256,), (32,), ((2, 4), (8, 4)), (1, 2), (8,))
@@ -52,11 +52,11 @@ def test_the_first_and_why() -> None:
 def test_reasons_name_what_differs() -> None:
     gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
     one, two = (cx.cost(gemm, "b70", M=m, N=4096, K=4096) for m in (4096, 4097))
-    said = design.reasons(one, two)
+    said = reasons(one, two)
     assert "waves 8 against 9" in said
     assert "fill of the last wave 100% against 50%" in said
     assert "binds" in said[-1]
-    assert design.reasons(one, one)[0].startswith("ties: most ms, least ms, binds, waves")
+    assert reasons(one, one)[0].startswith("ties: most ms, least ms, binds, waves")
 
 
 @pytest.mark.long
