@@ -3,8 +3,8 @@
     python benchmarks/designs.py [--device b70] [--first 10]
 
 The space is that of `Space()`: the search does not start at the field's tile, 256x256x32 by 8x4
-subgroups with two stages (256x256x64 for s8). What is chosen is proved and emitted. Seconds of devices are estimates of
-`cost`; nothing is measured.
+subgroups with two stages (256x256x64 for s8). What is chosen is proved and emitted. Times of a
+device are estimates of `cost`; nothing is measured.
 """
 
 from __future__ import annotations
