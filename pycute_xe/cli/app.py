@@ -19,6 +19,7 @@ import click
 
 from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
+from pycute_xe.cli.design_command import design_command
 from pycute_xe.cli.expression import ExpressionError
 from pycute_xe.cli.files import (
     Extents,
@@ -536,4 +537,5 @@ for _command in (attention_command, gemm_command, layout_command, lsc_command, m
     main.add_command(_command)
 for _command in (cost_command, draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)
-main.add_command(mca_command)
+for _command in (design_command, mca_command):
+    main.add_command(_command)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args
 from pycute_xe.arch.target import Target
 from pycute_xe.costing import Device
 from pycute_xe.costing.device import get_device
-from pycute_xe.errors import CuteError, InputError
+from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
 from pycute_xe.exploring.rules import refusal
 from pycute_xe.exploring.space import Candidate, Space
@@ -98,8 +98,8 @@ def explore(
     lines that a stopped run goes on from; ``executor`` prices batches elsewhere, one whose worker
     dies again.
     ``progress`` is called with the number built and the best so far. Raises `InputError` for
-    problems without M, N and K and for a log of another exploration, `TargetError` for an unknown
-    device.
+    problems without M, N and K and for a log of another exploration or with a damaged line, named,
+    `TargetError` for an unknown device.
 
     >>> few = Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
     >>> found = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
@@ -171,6 +171,23 @@ def _batches(queue: Sequence[Bounded]) -> Iterator[list[Bounded]]:
         yield batch
 
 
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """Return what a line of a log says; nothing for one that no run wrote."""
+    try:
+        entry: Any = json.loads(line)
+    except ValueError:
+        return None
+    match entry:
+        case {"explore": str(), **rest} if not rest:
+            return entry
+        case {"of": str(), "cost": str(), **rest} if not rest:
+            return entry
+        case {"of": str(), "cost": [float(), float(), int()], **rest} if not rest:
+            return entry
+        case _:
+            return None
+
+
 class _Book:
     """What was priced: in memory, and in a file of JSON lines."""
 
@@ -193,12 +210,19 @@ class _Book:
         """Take over whole lines; a line that a stopped run left unfinished is cut off."""
         data = path.read_bytes() if path.exists() else b""
         whole = data[: data.rfind(b"\n") + 1]
-        lines = [json.loads(line) for line in whole.splitlines()]
-        if lines and lines[0] != head:
-            wrong = "the log is of another space, device or problem"
-            raise InputError("explore", {"log": str(path)}, wrong, "name another file")
-        for number, outcome in ((e["of"], e["cost"]) for e in lines[1:]):
-            self.known[number] = outcome if isinstance(outcome, str) else tuple(outcome)
+        for number, line in enumerate(whole.splitlines(), 1):
+            entry = _entry(line)
+            if entry is None or (number > 1 and "explore" in entry):
+                text = quoted(line.decode("utf-8", "replace"))
+                wrong = f"line {number} of {path} is damaged: {text}"
+                fix = "delete the line" if number > 1 else "delete the file"
+                raise InputError("explore", {"log": str(path)}, wrong, fix)
+            if number == 1 and entry != head:
+                wrong = "the log is of another space, device or problem"
+                raise InputError("explore", {"log": str(path)}, wrong, "name another file")
+            if number > 1:
+                outcome = entry["cost"]
+                self.known[entry["of"]] = outcome if isinstance(outcome, str) else tuple(outcome)
         path.write_bytes(whole or json.dumps(head).encode() + b"\n")
 
     def priced(self, batch: list[Candidate], executor: Executor | None) -> list[Outcome]:

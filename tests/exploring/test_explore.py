@@ -76,6 +76,25 @@ def test_a_run_that_was_stopped_in_a_line_goes_on(tmp_path: Path) -> None:
         explore(ODD, "b580", PROBLEMS, log=log)
 
 
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[1]", b'{"of": 3, "cost": "x"}', b'{"of": "x"}', b"\xff", b""]
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_damaged_line_is_named(tmp_path: Path, damage: bytes, number: int) -> None:
+    log = tmp_path / "log.jsonl"
+    one = Space((64,), (64,), (32,), ((2, 4),), (2,), (8,))
+    explore(one, "b580", PROBLEMS, log=log)
+    lines = log.read_bytes().splitlines()
+    lines[number - 1] = damage
+    text = b"\n".join(lines) + b"\n"
+    log.write_bytes(text)
+    with pytest.raises(InputError) as raised:
+        explore(one, "b580", PROBLEMS, log=log)
+    assert f"line {number} of {log} is damaged" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert log.read_bytes() == text
+
+
 class Dying(Executor):
     """An executor whose every second task is lost behind its work."""
 
