@@ -43,7 +43,7 @@ def test_a_reorder_that_moves_data_needs_registers_of_its_own(mma: cx.TiledMma) 
     assert report
     # 128 of accumulator, 32 of A, 64 of B, and two pieces of eight of the reordered A.
     assert report.registers == 240
-    assert report.warnings == ()
+    assert not report.warnings
     assert report.binds is not None
     assert report.binds.name == "registers"
 
