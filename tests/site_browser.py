@@ -281,15 +281,13 @@ def _looks(page: Chromium) -> Iterator[str]:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=900, deviceScaleFactor=1, mobile=width < 500,
         )  # fmt: skip
+        page.value("window.before = true")
+        page("Page.reload")
+        page.until(f"!window.before && {ANSWERED}")
         for scheme in ("light", "dark"):
-            page(
-                "Emulation.setEmulatedMedia",
-                features=[{"name": "prefers-color-scheme", "value": scheme}],
-            )
-            page.value("localStorage.clear()")
-            page("Page.reload")
-            sleep(0.5)
-            page.until(ANSWERED)
+            # As the switch in the header does.
+            theme = {"light": "default", "dark": "slate"}[scheme]
+            page.value(f"document.body.dataset.mdColorScheme = '{theme}'")
             wide = page.value("document.documentElement.scrollWidth")
             if wide > width:
                 raise RuntimeError(f"at {width} the page is {wide} wide")

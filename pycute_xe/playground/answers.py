@@ -125,7 +125,7 @@ def _text(value: Any) -> str:
 def _atom(request: Request) -> Shown:
     name, target = _field(request, "name"), get_target(request.get("target") or "bmg").name
     operand: Any = request.get("operand") or None
-    atom = get_atom(name)
+    atom: Any = get_atom(name)
     is_mma = isinstance(atom, MmaAtom)
     explanation = explain(atom, target, operand) if operand else explain(atom, target)
     report = _or_reason(lambda: check(atom, target))
@@ -151,7 +151,7 @@ def _diff(request: Request) -> Shown:
     one, other = _field(request, "one"), _field(request, "other")
     operand: Any = request.get("operand") or None
     both = [_value_or_name(text) for text in (one, other)]
-    difference = diff(*both, operand) if operand else diff(*both)
+    difference = diff(both[0], both[1], operand)
     code = ", ".join(_code(text) for text in (one, other)) + (f", {operand!r}" if operand else "")
     shown: Shown = {"parts": [["Verdict", difference.verdict], ["Difference", str(difference)]]}
     return {**shown, "python": _python(f"print(cx.diff({code}))")}

@@ -10,7 +10,7 @@ async function start() {
   const { loadPyodide } = await import(new URL("pyodide.mjs", here));
   const pyodide = await loadPyodide({ indexURL: here.href });
   say("pycute_xe, from its wheel");
-  pyodide.unpackArchive(await wheel, "wheel");
+  pyodide.unpackArchive(await wheel, assets.wheel.endsWith(".zip") ? "zip" : "wheel");
   say("pycute_xe, importing");
   pyodide.runPython("import json\nfrom pycute_xe.playground import answer, known_names");
   const names = JSON.parse(pyodide.runPython("json.dumps(known_names())"));
