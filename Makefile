@@ -27,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long checks docs pages lint format wheel bench compilers compiled emit-cpu mutants fuzz clean
+.PHONY: help demo test long checks docs browser pages lint format wheel bench compilers compiled emit-cpu mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,11 @@ format: $(VENV)/.dev-stamp ## rewrite the sources in the project's style
 docs: $(VENV)/.dev-stamp ## build the site into site/
 	@echo "docs: building the site"
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
+# Without npm, or without Chromium, each says that it is missing and nothing fails.
+browser: docs ## build the site, try its playground in Chromium, and the library in the browser's Python
+	@$(PY) tests/site_browser.py site
+	@$(PY) benchmarks/in_the_browser.py
 
 wheel: $(VENV)/.dev-stamp ## build the wheel and use it from a clean environment
 	@echo "wheel: building and installing it into a clean environment"

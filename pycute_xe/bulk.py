@@ -28,6 +28,7 @@ __all__ = [
     "along",
     "layout_of",
     "columns_of",
+    "entries",
     "narrowed",
     "offsets",
     "swizzled",
@@ -311,6 +312,25 @@ def table(layout: AnyLayout) -> NDArray[np.int64]:
         if type(d) is not int or type(s) is not int:
             return _coordinates(layout)
     return _sums(layout, merged(modes))
+
+
+def entries(layout: AnyLayout) -> list[int]:
+    """Return ``layout(i)`` for ``i`` in ``0 … size-1``, first mode fastest, as Python's integers.
+
+    Law: ``entries(L) == table(L).tolist()`` for offsets. For the library's own use on what an atom
+    has, hundreds of offsets: it needs no NumPy, and is as quick there.
+
+    >>> entries(Layout((2, 3), (3, 1)))
+    [0, 3, 1, 4, 2, 5]
+    """
+    if isinstance(layout, Layout):
+        modes = flat_modes(layout)
+        if all(type(s) is int and type(d) is int for s, d in modes):
+            out = [0]
+            for s, d in merged(modes):
+                out = [step + offset for step in (i * d for i in range(s)) for offset in out]
+            return out
+    return [cast("int", layout(i)) for i in range(product(layout.shape))]
 
 
 def _sums(layout: Layout, modes: list[Mode]) -> NDArray[np.int64]:

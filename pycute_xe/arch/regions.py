@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError
 
@@ -25,7 +24,7 @@ __all__ = [
     "region",
 ]
 
-Ints: TypeAlias = NDArray[np.int64]
+Ints: TypeAlias = Sequence[int]
 # A region reads at most two neighbouring registers.
 GRF = 64
 SPAN = 2 * GRF
@@ -107,26 +106,37 @@ def region(places: Ints) -> Region | None:
 
     Document: vISA manual, operands: vertical strides 0 to 32, horizontal strides 0 to 4.
 
-    >>> print(region(np.array([0, 1, 2, 3])), region(np.array([0, 2, 1, 3])))
+    >>> print(region([0, 1, 2, 3]), region([0, 2, 1, 3]))
     <1;1,0> <1;2,2>
-    >>> region(np.array([0, 3, 1, 2])) is None
+    >>> region([0, 3, 1, 2]) is None
     True
     """
-    count = places.size
+    return _region(tuple(places))
+
+
+@lru_cache(maxsize=1 << 12)
+def _region(places: tuple[int, ...]) -> Region | None:
+    count = len(places)
     if count == 1:
         return Region(0, 1, 0)
-    step = int(places[1] - places[0])
-    if step in _VERTICAL and np.array_equal(places, np.arange(count) * step):
-        return Region(step, 1, 0)
+    across = places[1] - places[0]
+    if across in _VERTICAL and places == _grid(count, across, count, 0):
+        return Region(across, 1, 0)
     width = 2
     while width < count:
-        rows = places.reshape(-1, width)
-        across, down = int(rows[0, 1]), int(rows[1, 0])
-        grid = np.arange(count // width)[:, None] * down + np.arange(width) * across
-        if across in _HORIZONTAL and down in _VERTICAL and np.array_equal(rows, grid):
+        across, down = places[1], places[width]
+        walks = across in _HORIZONTAL and down in _VERTICAL
+        if walks and places == _grid(width, across, count, down):
             return Region(down, width, across)
         width *= 2
     return None
+
+
+def _grid(width: int, across: int, count: int, down: int) -> tuple[int, ...]:
+    """Return the offsets of ``count`` elements in rows of ``width``."""
+    return tuple(
+        [row * down + column * across for row in range(count // width) for column in range(width)]
+    )
 
 
 def moves(slots: Ints, bits: int, elements: int) -> list[Move]:
@@ -135,11 +145,12 @@ def moves(slots: Ints, bits: int, elements: int) -> list[Move]:
     Elements that nothing goes to are left alone. Elements that travel together travel as one wider
     element. Raises `KernelError` for elements below a byte whose neighbours in a byte part.
 
-    >>> for move in moves(np.array([0, 2, 1, 3]), 16, 4): print(move.count, move.region)
+    >>> for move in moves([0, 2, 1, 3], 16, 4): print(move.count, move.region)
     4 <1;2,2>
     """
-    source = np.full(elements, -1, dtype=np.int64)
-    source[slots] = np.arange(slots.size)
+    source = [-1] * elements
+    for element, slot in enumerate(slots):
+        source[slot] = element
     return moves_from(source, bits)
 
 
@@ -148,26 +159,26 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
 
     Raises `KernelError` as `moves` does.
 
-    >>> for move in moves_from(np.arange(16, 32), 32): print(move.count, move.source, move.region)
+    >>> for move in moves_from(range(16, 32), 32): print(move.count, move.source, move.region)
     16 16 <1;1,0>
     """
-    source, width = _widened(source, bits)
+    left, width = _widened(list(source), bits)
     out: list[Move] = []
-    left, lanes, reach = source >= 0, GRF // width, SPAN // width
-    for first in range(source.size):
-        if left[first]:
+    lanes, reach = GRF // width, SPAN // width
+    for first, source_of_first in enumerate(left):
+        if source_of_first >= 0:
             # From one register to the next nothing changes, so that most windows are known.
-            base, at = source[first] // lanes * lanes, first // lanes * lanes
-            ahead = slice(first, first + reach)
-            window = np.where(left[ahead], source[ahead] - base, _NONE)
-            best = _most(window.tobytes(), first - at, width)
-            left[first : first + best.count * best.stride : best.stride] = False
-            from_ = best.source + int(base)
-            out.append(Move(width, best.count, first, best.stride, from_, best.region))
+            base, at = source_of_first // lanes * lanes, first // lanes * lanes
+            ahead = left[first : first + reach]
+            window = tuple([place - base if place >= 0 else _NONE for place in ahead])
+            best = _most(window, first - at, width)
+            for moved in range(first, first + best.count * best.stride, best.stride):
+                left[moved] = -1
+            out.append(Move(width, best.count, first, best.stride, best.source + base, best.region))
     return out
 
 
-def passes(to: Ints, source: int, target: int) -> list[tuple[Ints, Ints]]:
+def passes(to: Ints, source: int, target: int) -> list[tuple[list[int], list[int]]]:
     """Return which elements are converted together on their way, 16 at a time, and to where.
 
     Element ``i``, of ``source`` bits, goes to ``to[i]``, of ``target`` bits. Either those are taken
@@ -175,16 +186,18 @@ def passes(to: Ints, source: int, target: int) -> list[tuple[Ints, Ints]]:
     a byte are read side by side. Of two that go to one place the later comes last. Empty where a
     region does not read 16 of them, or a step of 1, 2 or 4 does not reach their places.
 
-    >>> packed = np.arange(32) % 16 * 2 + np.arange(32) // 16
-    >>> [(a.tolist()[:3], b.tolist()[:3]) for a, b in passes(packed, 4, 16)]
+    >>> packed = [i % 16 * 2 + i // 16 for i in range(32)]
+    >>> [(a[:3], b[:3]) for a, b in passes(packed, 4, 16)]
     [([0, 1, 2], [0, 2, 4]), ([16, 17, 18], [1, 3, 5])]
-    >>> passes(np.arange(16) ^ 1, 4, 16)
+    >>> passes([i ^ 1 for i in range(16)], 4, 16)
     []
     """
-    if to.size % _LANES:
+    count = len(to)
+    if count % _LANES:
         return []
-    for order in (np.argsort(to), np.arange(to.size)):
-        parts = [(row, to[row]) for row in order.reshape(-1, _LANES)]
+    for order in (sorted(range(count), key=to.__getitem__), list(range(count))):
+        rows = [order[i : i + _LANES] for i in range(0, count, _LANES)]
+        parts = [(row, [to[i] for i in row]) for row in rows]
         if all(_is_read(row, source) and _is_written(into, target) for row, into in parts):
             return parts
     return []
@@ -193,28 +206,26 @@ def passes(to: Ints, source: int, target: int) -> list[tuple[Ints, Ints]]:
 def _is_read(places: Ints, bits: int) -> bool:
     """Whether a region reads elements of so many bits."""
     if bits < 8:
-        return places[0] * bits % 8 == 0 and bool((np.diff(places) == 1).all())
-    walk = region(places - places[0])
+        return places[0] * bits % 8 == 0 and all(b - a == 1 for a, b in pairwise(places))
+    walk = region([place - places[0] for place in places])
     return walk is not None and in_reach(places, walk, bits // 8)
 
 
 def _is_written(places: Ints, bits: int) -> bool:
     """Whether a step reaches elements of so many bits."""
-    step = int(places[1] - places[0])
-    span = (places.size - 1) * step + 1
-    even = step in (1, 2, 4) and bool((np.diff(places) == step).all())
-    return bits >= 8 and even and fits(int(places[0]), span, bits // 8)
+    step = places[1] - places[0]
+    span = (len(places) - 1) * step + 1
+    even = step in (1, 2, 4) and all(b - a == step for a, b in pairwise(places))
+    return bits >= 8 and even and fits(places[0], span, bits // 8)
 
 
-def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
+def _widened(source: list[int], bits: int) -> tuple[list[int], int]:
     """Join neighbours that stay neighbours, up to a dword; return the elements and their bytes."""
-    while bits < 32 and source.size % 2 == 0:
-        pairs = source.reshape(-1, 2)
-        empty = (pairs < 0).all(axis=1)
-        together = (pairs[:, 0] % 2 == 0) & (pairs[:, 1] == pairs[:, 0] + 1)
-        if not (empty | together).all():
+    while bits < 32 and len(source) % 2 == 0:
+        pairs = list(zip(source[::2], source[1::2], strict=True))
+        if not all((a < 0 and b < 0) or (a % 2 == 0 and b == a + 1) for a, b in pairs):
             break
-        source, bits = np.where(empty, -1, pairs[:, 0] // 2), 2 * bits
+        source, bits = [-1 if a < 0 else a // 2 for a, _ in pairs], 2 * bits
     if bits < 8:
         raise KernelError(
             "emit",
@@ -226,13 +237,12 @@ def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _most(window: bytes, first: int, width: int) -> Move:
+def _most(source: tuple[int, ...], first: int, width: int) -> Move:
     """Return the move of the most elements for each instruction that starts at a destination.
 
-    ``window`` are the sources of the places from ``first`` on, as far as a move reaches.
+    ``source`` are the sources of the places from ``first`` on, as far as a move reaches.
     """
-    source: Ints = np.frombuffer(window, dtype=np.int64)
-    best = Move(width, 1, first, 1, int(source[0]), Region(0, 1, 0))
+    best = Move(width, 1, first, 1, source[0], Region(0, 1, 0))
     for count in (32, 16, 8, 4, 2):
         for stride in (1, 2, 4):
             move = _of(source, (first, count, stride), width)
@@ -243,19 +253,19 @@ def _most(window: bytes, first: int, width: int) -> Move:
     return best
 
 
-def _of(source: Ints, to: tuple[int, int, int], width: int) -> Move | None:
+def _of(source: tuple[int, ...], to: tuple[int, int, int], width: int) -> Move | None:
     """Return the move to so many elements from one on at a step, None where no region reads it."""
     first, count, stride = to
     span = (count - 1) * stride + 1
-    if span > source.size or not fits(first, span, width):
+    if span > len(source) or not fits(first, span, width):
         return None
     places = source[:span:stride]
-    if (places == _NONE).any():
+    if _NONE in places:
         return None
-    walk = region(places - places[0])
+    walk = _region(tuple([place - places[0] for place in places]))
     if walk is None or not in_reach(places, walk, width):
         return None
-    move = Move(width, count, first, stride, int(places[0]), walk)
+    move = Move(width, count, first, stride, places[0], walk)
     # Dwords of 32 elements fill two registers, which the compiler brings together one by one.
     return move if count <= 16 or move.instructions == 1 else None
 
@@ -266,14 +276,16 @@ def in_reach(places: Ints, walk: Region, width: int) -> bool:
     It starts at its lowest element and lies in two registers, and each row of it in one, unless all
     elements are a step apart.
 
-    >>> in_reach(np.arange(16), Region(1, 1, 0), 4), in_reach(np.arange(16) * 4, Region(4, 1, 0), 4)
+    >>> in_reach(range(16), Region(1, 1, 0), 4), in_reach(range(0, 64, 4), Region(4, 1, 0), 4)
     (True, False)
     """
-    start = int(places[0]) * width % GRF
-    if start + (int(places.max() - places[0]) + 1) * width > SPAN or places.min() < places[0]:
+    start = places[0] * width % GRF
+    if start + (max(places) - places[0] + 1) * width > SPAN or min(places) < places[0]:
         return False
-    ends = places.reshape(-1, walk.width)[:, [0, -1]] * width // GRF
-    return walk.is_even or np.array_equal(ends[:, 0], ends[:, 1])
+    rows, last = range(0, len(places), walk.width), walk.width - 1
+    return walk.is_even or all(
+        places[row] * width // GRF == places[row + last] * width // GRF for row in rows
+    )
 
 
 def fits(first: int, span: int, width: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+from typing import Any, TypeAlias, cast, overload
 
 from pycute_xe.algebra import composition
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged, scaled
@@ -31,7 +31,7 @@ from pycute_xe.atom.register_picture import (
     places_in,
     slots_in,
 )
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import (
     CuteError,
     DivisibilityError,
@@ -42,10 +42,6 @@ from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.typing import Mode, named
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "CopyAtom",
@@ -190,9 +186,8 @@ class CopyAtom(BlockAnswers):
 
     @cached_property
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
-        offsets = table(self.layout_ref_tv).reshape(-1, SUBGROUP).T
-        rows, cols = (offsets // self.width).tolist(), (offsets % self.width).tolist()
-        return tuple(tuple(zip(*lane, strict=True)) for lane in zip(rows, cols, strict=True))
+        places = [divmod(offset, self.width) for offset in entries(self.layout_ref_tv)]
+        return tuple(tuple(places[lane::SUBGROUP]) for lane in range(SUBGROUP))
 
     @cached_property
     def _picture(self) -> RegisterPicture:
@@ -201,8 +196,8 @@ class CopyAtom(BlockAnswers):
         return RegisterPicture(self.value_type.bits, slots_in(self.places_held))
 
     @cached_property
-    def places_held(self) -> NDArray[np.int64]:
-        """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
+    def places_held(self) -> tuple[Place, ...]:
+        """The (row, column) of each slot of `registers`; (-1, -1) for padding.
 
         Raises `LegalityError` where no target has the message.
         """

@@ -12,14 +12,11 @@ from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout, make_layout
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pycute_xe.symbolic.terms import Expr
 
 __all__ = ["formula_of", "parts_of"]
 
-Places: TypeAlias = "Sequence[Sequence[tuple[int, ...]]] | NDArray[np.int64]"
+Places: TypeAlias = "Sequence[Sequence[Sequence[int]]]"
 """For each work-item the coordinate of each value."""
 
 
@@ -32,12 +29,14 @@ def parts_of(places: Places) -> tuple[Layout, ...] | None:
     >>> print(*parts_of(places))
     (16,(2,4)):(0,(0,1)) (16,(2,4)):(1,(16,0))
     """
-    import numpy as np
-
     out: list[Layout] = []
-    for table in np.moveaxis(np.array(places, np.int64), 2, 0):
-        threads, values = layout_of(table[:, 0].tolist()), layout_of(table[0].tolist())
-        if threads is None or values is None or (table != table[:, :1] + table[:1]).any():
+    for mode in range(len(places[0][0])):
+        table = [[place[mode] for place in lane] for lane in places]
+        first = table[0]
+        threads, values = layout_of([lane[0] for lane in table]), layout_of(first)
+        if threads is None or values is None:
+            return None
+        if any(x != lane[0] + y for lane in table for x, y in zip(lane, first, strict=True)):
             return None
         out.append(make_layout(threads, values))
     return tuple(out)

@@ -14,7 +14,7 @@ from pycute_xe.arch.target import Target, get_target
 from pycute_xe.atom.copy_answers import CopyAnswers, PlacedLinear
 from pycute_xe.atom.linear_op import LinearOp, Side
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import CuteError, DTypeError, LegalityError
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, size
@@ -245,8 +245,8 @@ class LinearCopyAtom(CopyAnswers):
     @cached_property
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
         threads = size(self.layout_ref_tv[0])
-        offsets = table(self.layout_ref_tv).reshape(-1, threads).T
-        return tuple(tuple((0, int(offset)) for offset in lane) for lane in offsets)
+        places = [(0, offset) for offset in entries(self.layout_ref_tv)]
+        return tuple(tuple(places[lane::threads]) for lane in range(threads))
 
     @cached_property
     def _picture(self) -> RegisterPicture:

@@ -9,7 +9,7 @@ from typing import Literal, cast
 from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import CoordError, CuteError, InputError, ShapeError, meant, quoted
 from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
@@ -208,10 +208,12 @@ class MmaAtom:
         """
         rows_, cols = self.operand_shape(operand)
         layout = {"A": self.tv_layout_A, "B": self.tv_layout_B}.get(operand, self.tv_layout_C)
-        offsets = table(layout).reshape(-1, SUBGROUP).T
+        offsets = entries(layout)
         if operand == "B":
-            return tuple(tuple(divmod(int(o), cols) for o in lane) for lane in offsets)
-        return tuple(tuple((int(o) % rows_, int(o) // rows_) for o in lane) for lane in offsets)
+            places = [divmod(offset, cols) for offset in offsets]
+        else:
+            places = [(offset % rows_, offset // rows_) for offset in offsets]
+        return tuple(tuple(places[lane::SUBGROUP]) for lane in range(SUBGROUP))
 
     def owner_of(self, operand: Operand, row: int, col: int) -> tuple[int, int]:
         """Return (work-item, value) that an element of an operand is said to belong to.

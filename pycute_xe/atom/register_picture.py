@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
 from numbers import Integral
-from typing import TYPE_CHECKING
 
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import CoordError, ShapeError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "ANY_TARGET",
+    "PADDING",
     "SUBGROUP",
     "Place",
     "RegisterPicture",
@@ -36,6 +32,9 @@ ANY_TARGET = "bmg"
 
 Place = tuple[int, int]
 """(row, column) of an element in its block."""
+
+PADDING: Place = (-1, -1)
+"""What stands for the place of an element that no slot has."""
 
 
 def is_index(value: object, count: int | None = None) -> bool:
@@ -239,33 +238,28 @@ def picture_of(registers: RegisterMap, shape: Place, nbytes: int = 0) -> Registe
     return RegisterPicture(registers.bits, slots_in(places_in(registers, shape, nbytes)))
 
 
-def places_in(registers: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.int64]:
-    """Return the (row, column) of each slot, in two columns; (-1, -1) for padding.
+def places_in(registers: RegisterMap, shape: Place, nbytes: int = 0) -> tuple[Place, ...]:
+    """Return the (row, column) of each slot; `PADDING` for one without an element.
 
     The arguments are those of `picture_of`, of which this is the table: `slots_in` reads it.
 
     >>> from pycute_xe.layout import Layout
-    >>> places_in(RegisterMap(Layout((2, 2), (1, 16)), bits=32), (2, 2))[15:18].tolist()
-    [[-1, -1], [1, 0], [1, 1]]
+    >>> places_in(RegisterMap(Layout((2, 2), (1, 16)), bits=32), (2, 2))[15:18]
+    ((-1, -1), (1, 0), (1, 1))
     """
-    import numpy as np
-
     rows, cols = shape
-    out = np.full((nbytes * 8 // registers.bits or registers.elements, 2), -1)
-    offsets = np.arange(rows * cols)
-    out[table(registers.position)[: rows * cols]] = np.stack(
-        (offsets // cols, offsets % cols), axis=1
-    )
-    return out
+    out = [PADDING] * (nbytes * 8 // registers.bits or registers.elements)
+    every = ((row, col) for row in range(rows) for col in range(cols))
+    for slot, place in zip(entries(registers.position), every, strict=False):
+        out[slot] = place
+    return tuple(out)
 
 
-def slots_in(places: NDArray[np.int64]) -> tuple[Place | None, ...]:
-    """Return the slots of a `RegisterPicture` from the table of their rows and columns."""
-    rows, cols = places.T.tolist()
-    pairs = zip(rows, cols, strict=True)
-    if all(row >= 0 for row in rows):
-        return tuple(pairs)
-    return tuple(pair if pair[0] >= 0 else None for pair in pairs)
+def slots_in(places: tuple[Place, ...]) -> tuple[Place | None, ...]:
+    """Return the slots of a `RegisterPicture` from the rows and columns of each."""
+    if PADDING not in places:
+        return places
+    return tuple(None if place == PADDING else place for place in places)
 
 
 # ------------------------------------------------------------ placed message

@@ -8,7 +8,7 @@ from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size
 from pycute_xe.signatures import typed
@@ -46,7 +46,7 @@ def reorder(src_tv: Layout | SubgroupTensor, dst_tv: Layout | SubgroupTensor) ->
         layout = coalesce(composition(left_inverse(dst), src))
     except CuteError as error:
         raise _unlike(src_tv, dst_tv) from error
-    if size(src) != size(dst) or not (table(composition(dst, layout)) == table(src)).all():
+    if size(src) != size(dst) or entries(composition(dst, layout)) != entries(src):
         raise _unlike(src_tv, dst_tv)
     return layout
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pycute_xe.algebra import (
     composition,
     filter_zeros,
@@ -18,7 +16,7 @@ from pycute_xe.algebra import (
     zipped_divide,
 )
 from pycute_xe.algebra.compose import scaled
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import (
     CoordError,
     CuteError,
@@ -131,8 +129,9 @@ def owners_in(
             "count from 0",
         )
     offset = sum(p * step for p, step in zip(place, Layout(tile).stride, strict=True))
-    values, threads = np.divmod(np.flatnonzero(table(tv).reshape(-1) == offset), size(tv[0]))
-    owners = sorted(zip(threads.tolist(), values.tolist(), strict=True))
+    threads = size(tv[0])
+    holding = (i for i, at in enumerate(entries(tv)) if at == offset)
+    owners = sorted((i % threads, i // threads) for i in holding)
     return tuple(Owner(t // _SUBGROUP, t % _SUBGROUP, v) for t, v in owners)
 
 

@@ -33,7 +33,6 @@ from pycute_xe.checking.atoms import (
     judge_tiled_copy,
     judge_tiled_mma,
 )
-from pycute_xe.checking.kernels import judge_kernel
 from pycute_xe.checking.report import Checked, Findings, Use
 from pycute_xe.cutlass import LegacyCopyAtom, read_name
 from pycute_xe.errors import CuteError, InputError
@@ -86,6 +85,8 @@ def check(
     machine = (message_target if isinstance(asked, Message) else get_target)(target)
     findings = Findings(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     if isinstance(asked, Kernel):
+        from pycute_xe.checking.kernels import judge_kernel
+
         judge_kernel(asked, findings, sizes or {}, strides or {})
     elif sizes is not None or strides is not None:
         given = {"sizes": sizes, "strides": strides}

@@ -20,7 +20,6 @@ import click
 from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
 from pycute_xe.cli.design_command import design_command
-from pycute_xe.cli.expression import ExpressionError
 from pycute_xe.cli.files import (
     Extents,
     Order,
@@ -47,6 +46,7 @@ from pycute_xe.cli.kernel_commands import (
 from pycute_xe.cli.layout_command import layout_command
 from pycute_xe.cli.make_command import attention_command, make_command
 from pycute_xe.errors import CuteError, InputError
+from pycute_xe.expressions.reading import ExpressionError
 
 if TYPE_CHECKING:
     from pycute_xe.arch.lsc import Block2DMessage, Message

@@ -11,7 +11,6 @@ import click
 
 from pycute_xe.algebra.swizzled import cosize
 from pycute_xe.basis import Basis
-from pycute_xe.cli.evaluation import evaluate, outermost
 from pycute_xe.cli.files import (
     picked,
     read_value,
@@ -23,6 +22,7 @@ from pycute_xe.cli.files import (
 )
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError
+from pycute_xe.expressions.evaluation import evaluate, outermost
 from pycute_xe.f2 import F2, F2Layout
 from pycute_xe.layout import Layout, depth, size
 from pycute_xe.swizzle import Swizzle

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
-from pycute_xe.cli.evaluation import evaluate
 from pycute_xe.cli.files import Extents, save_option, saved_document
 from pycute_xe.errors import InputError, quoted
+from pycute_xe.expressions.evaluation import evaluate
 from pycute_xe.signatures import conforms
 
 if TYPE_CHECKING:

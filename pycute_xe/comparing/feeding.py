@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import product
+from itertools import chain, product
+from operator import itemgetter
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from pycute_xe.arch.dpas import Dpas, DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
@@ -32,10 +33,6 @@ from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import shown
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Feed", "feeds", "Kind", "cost_of", "judged", "quantities_of"]
 
@@ -202,10 +199,9 @@ def _judged(copy: Copy, mma: MmaAtom, operand: Operand, order: Order) -> Feed:
     if why:
         return Feed(copy, mma, operand, order, "impossible", why)
     where = _where(copy, turned)
-    tiles, slots = _tiles(where, mma, operand)
-    places = tuple(map(tuple, cast("list[list[int]]", slots.tolist())))
+    tiles, places = _tiles(where, mma, operand)
     # Neighbours in order, in every tile.
-    runs_on = bool((slots[:, 1:] - slots[:, :-1] == 1).all())
+    runs_on = all(slots == tuple(range(slots[0], slots[0] + len(slots))) for slots in places)
     broken = broken_in(mma.op, operand, places) if runs_on else None
     kind: Kind = "reorder" if broken is None or errors(broken) else "free"
     return Feed(copy, mma, operand, order, kind, "", tiles, places, broken or ())
@@ -218,37 +214,36 @@ def _is_turned(copy: Copy, order: Order) -> bool:
     return order != default_order(copy)
 
 
-def _where(copy: Copy, turned: bool) -> NDArray[np.int64]:
-    """The slot of the copy's registers that holds each element of the operand."""
-    import numpy as np
-
-    places = copy.places_held
-    (slots,) = np.nonzero(places[:, 0] >= 0)
-    where = np.full(copy.shape, -1)
-    where[places[slots, 0], places[slots, 1]] = slots
-    return where.T if turned else where
+def _where(copy: Copy, turned: bool) -> list[list[int]]:
+    """The slot of the copy's registers that holds each element of the operand, by rows."""
+    rows, cols = copy.shape
+    where = [[-1] * cols for _ in range(rows)]
+    for slot, (row, col) in enumerate(copy.places_held):
+        if row >= 0:
+            where[row][col] = slot
+    return list(map(list, zip(*where, strict=True))) if turned else where
 
 
 def _tiles(
-    where: NDArray[np.int64], mma: MmaAtom, operand: Operand
-) -> tuple[tuple[Place, ...], NDArray[np.int64]]:
+    where: list[list[int]], mma: MmaAtom, operand: Operand
+) -> tuple[tuple[Place, ...], tuple[tuple[int, ...], ...]]:
     """Origin of each operand tile of the block, and where its elements are, in register order."""
-    import numpy as np
-
-    (high, wide), (rows, cols) = where.shape, mma.operand_shape(operand)
-    tiled = where.reshape(high // rows, rows, wide // cols, cols).transpose(0, 2, 1, 3)
-    slots = tiled.reshape(-1, rows * cols)[:, _wanted(mma, operand)]
-    order = np.argsort(slots[:, 0], kind="stable")  # no two tiles share a slot
-    down, right = order // (wide // cols) * rows, order % (wide // cols) * cols
-    return tuple(zip(down.tolist(), right.tolist(), strict=True)), slots[order]
+    high, wide, (rows, cols) = len(where), len(where[0]), mma.operand_shape(operand)
+    wanted, tiles = _wanted(mma, operand), list[tuple[tuple[int, ...], Place]]()
+    for down in range(0, high, rows):
+        for right in range(0, wide, cols):
+            tile = [slot for row in where[down : down + rows] for slot in row[right : right + cols]]
+            tiles.append((wanted(tile), (down, right)))
+    tiles.sort(key=lambda pair: pair[0][0])  # no two tiles share a slot
+    return tuple(origin for _, origin in tiles), tuple(slots for slots, _ in tiles)
 
 
 @cache
-def _wanted(mma: MmaAtom, operand: Operand) -> tuple[int, ...]:
-    """The elements of an operand tile, row by row, in the order of the registers of DPAS."""
+def _wanted(mma: MmaAtom, operand: Operand) -> Callable[[list[int]], tuple[int, ...]]:
+    """Return what takes a tile, row by row, into the order of the registers of DPAS."""
     cols = mma.operand_shape(operand)[1]
     slots = mma.registers(operand).slots
-    return tuple(row * cols + col for row, col in filter(None, slots))
+    return itemgetter(*(row * cols + col for row, col in filter(None, slots)))
 
 
 # ------------------------------------------------------------ feed
@@ -420,14 +415,13 @@ def _instructions(places: tuple[tuple[int, ...], ...], bits: int, stores: bool) 
 
     Many copies hold a block alike, so that most are counted once.
     """
-    import numpy as np
-
     from pycute_xe.arch.regions import moves_from
 
-    source = np.array(places).reshape(-1)
+    source = list(chain.from_iterable(places))
     if stores:
-        slots, source = source, np.full(source.max() + 1, -1)
-        source[slots] = np.arange(slots.size)
+        slots, source = source, [-1] * (max(source) + 1)
+        for element, slot in enumerate(slots):
+            source[slot] = element
     try:
         moves = moves_from(source, bits)
     except KernelError:

@@ -16,7 +16,7 @@ from pycute_xe.arch.regions import moves
 from pycute_xe.arch.registers import occupancy
 from pycute_xe.arch.target import Target, get_target
 from pycute_xe.atom import is_identity
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.checking import check
 from pycute_xe.costing.closed import Closed, closed_work
 from pycute_xe.errors import InputError, LegalityError, quoted
@@ -260,7 +260,7 @@ def _steps(kernel: Kernel, statement: Statement) -> dict[str, int]:
                 return _converted(kernel, source, destination)
             if destination in renamings(kernel) or is_identity(slots):
                 return {}
-            made = moves(table(slots).reshape(-1), of.value_type.bits, to.elements)
+            made = moves(entries(slots), of.value_type.bits, to.elements)
             return {"move": sum(move.instructions for move in made)}
         case Map(destination, value):
             count = -(-kernel.fragment(destination).elements // 16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pycute_xe.algebra import composition, upcast
 from pycute_xe.algebra.compose import from_modes
@@ -18,8 +18,15 @@ from pycute_xe.atom.copy_answers import (
     recast_values,
     unit_of_own_elements,
 )
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
-from pycute_xe.bulk import table
+from pycute_xe.atom.register_picture import (
+    ANY_TARGET,
+    PADDING,
+    SUBGROUP,
+    Place,
+    RegisterPicture,
+    slots_in,
+)
+from pycute_xe.bulk import entries
 from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, template_of, why_not
 from pycute_xe.cutlass.legacy_name import (
     LegacyCopyName,
@@ -34,10 +41,6 @@ from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed_fields
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["LegacyCopyAtom", "unit_of_own_elements"]
 
@@ -139,7 +142,7 @@ def note_of_registers(
 # What registers hold after the messages of an older name.
 
 
-def register_picture(name: LegacyCopyName, places: NDArray[np.int64], bits: int) -> RegisterPicture:
+def register_picture(name: LegacyCopyName, places: tuple[Place, ...], bits: int) -> RegisterPicture:
     """Return the picture of the registers, in values of a width, from their `legacy_places`.
 
     Registers are read in elements of the name, or in values where these are wider.
@@ -147,62 +150,65 @@ def register_picture(name: LegacyCopyName, places: NDArray[np.int64], bits: int)
     return RegisterPicture(bits, slots_in(places), max(name.bits, bits, 8))
 
 
-def legacy_places(name: LegacyCopyName, value_bits: int) -> NDArray[np.int64]:
-    """Return the (row, column) in each slot, in values, as CUTLASS counts them; -1 for padding.
+def legacy_places(name: LegacyCopyName, value_bits: int) -> tuple[Place, ...]:
+    """Return the (row, column) in each slot, in values, as CUTLASS counts them.
 
-    The messages fill whole registers, one after the other. Nothing for a prefetch. Raises
-    `LegalityError` where no messages can move the block.
+    The messages fill whole registers, one after the other; `PADDING` where a slot has no value.
+    Nothing for a prefetch. Raises `LegalityError` where no messages can move the block.
 
     >>> from pycute_xe.cutlass import parse_block2d_name
-    >>> legacy_places(parse_block2d_name("XE_2D_U16x16x16_LD_V"), 16)[:3].tolist()
-    [[0, 0], [1, 0], [0, 1]]
+    >>> legacy_places(parse_block2d_name("XE_2D_U16x16x16_LD_V"), 16)[:3]
+    ((0, 0), (1, 0), (0, 1))
     """
-    import numpy as np
-
     if name.is_prefetch:
-        return np.empty((0, 2), dtype=np.int64)
-    parts: list[NDArray[np.int64]] = []
+        return ()
+    places: list[Place] = []
     for part in lower(name, ANY_TARGET):
         first, rest = divmod(part.x * part.message.bits, value_bits)
-        slots = _slots_of(part.message, rest, value_bits)
-        parts.append(np.where(slots < 0, slots, slots + np.array((part.y, first))))
-    places = np.concatenate(parts)
-    return places[:, ::-1] if name.mode == "T" else places
+        top, slots = part.y, _slots_of(part.message, rest, value_bits)
+        places += (
+            slots
+            if not (top or first)
+            else [(row + top, col + first) if row >= 0 else PADDING for row, col in slots]
+        )
+    return tuple((col, row) for row, col in places) if name.mode == "T" else tuple(places)
 
 
 @lru_cache(maxsize=1 << 8)
-def _slots_of(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
+def _slots_of(message: Block2D, start: int, value_bits: int) -> tuple[Place, ...]:
     """(row, column) of each value in the registers of a message that starts ``start`` bits on."""
-    import numpy as np
-
     per_element, wide = max(1, message.bits // value_bits), max(1, value_bits // message.bits)
     columns = message.width * message.count
-    index = np.arange(0, columns * message.height, wide)
-    inside = np.arange(per_element)
-    # Memory columns and register slots, both in values.
-    first = (start + index % columns * message.bits) // value_bits
-    at = table(message.position)[index] * message.bits // value_bits
-    out = np.full((message.register_bytes(ANY_TARGET) * 8 // value_bits, 2), -1)
-    slots = (at[:, None] + inside).reshape(-1)
-    out[slots, 0] = np.repeat(index // columns, per_element)
-    out[slots, 1] = (first[:, None] + inside).reshape(-1)
-    out.flags.writeable = False
-    return out
+    elements = entries(message.position)
+    out = [PADDING] * (message.register_bytes(ANY_TARGET) * 8 // value_bits)
+    for index in range(0, columns * message.height, wide):
+        row, column = divmod(index, columns)
+        # Memory columns and register slots, both in values.
+        first = (start + column * message.bits) // value_bits
+        at = elements[index] * message.bits // value_bits
+        for inside in range(per_element):
+            out[at + inside] = row, first + inside
+    return tuple(out)
 
 
-def all_shown(registers: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
+def all_shown(
+    registers: tuple[Place, ...], owned: tuple[tuple[Place, ...], ...], whole: int
+) -> bool:
     """Return whether registers, in units of so many values, hold what work-items own, in order.
 
     What `CopyAnswers` asks of each work-item, asked of all at once: a search asks it of many atoms.
     """
-    import numpy as np
-
-    if not len(registers):
+    if not registers:
         return False
-    values = np.arange(len(owned[0]))
-    unit, inside = values // whole, values % whole
-    slots = (unit * SUBGROUP + np.arange(SUBGROUP)[:, None]) * whole + inside
-    return bool(slots.max() < len(registers) and (registers[slots] == owned).all())
+    span = SUBGROUP * whole
+    for lane, own in enumerate(owned):
+        first = lane * whole
+        for unit in range(-(-len(own) // whole)):
+            mine = own[unit * whole : (unit + 1) * whole]
+            at = unit * span + first
+            if registers[at : at + len(mine)] != mine:
+                return False
+    return True
 
 
 # ------------------------------------------------------------ legacy values
@@ -387,21 +393,15 @@ class LegacyCopyAtom(BlockAnswers):
         return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
     def _shown_in(self, unit_bits: int) -> bool:
-        return all_shown(self.places_held, self._owned_table, unit_bits // self.value_type.bits)
-
-    @cached_property
-    def _owned_table(self) -> NDArray[np.int64]:
-        import numpy as np
-
-        return np.array(self._owned, dtype=np.int64)
+        return all_shown(self.places_held, self._owned, unit_bits // self.value_type.bits)
 
     @cached_property
     def _picture(self) -> RegisterPicture:
         return register_picture(self.name, self.places_held, self.value_type.bits)
 
     @cached_property
-    def places_held(self) -> NDArray[np.int64]:
-        """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
+    def places_held(self) -> tuple[Place, ...]:
+        """The (row, column) of each slot of `registers`; (-1, -1) for padding.
 
         Raises `LegalityError` where no messages can move the block.
         """

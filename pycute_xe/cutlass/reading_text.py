@@ -9,12 +9,10 @@ from itertools import permutations
 from math import prod
 from typing import Any, NoReturn
 
-import numpy as np
-
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.spelling import nearest_spelling
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError, InputError
@@ -105,13 +103,14 @@ def modes_of(atom: CopyAtom, layout: Layout, tile: tuple[int, ...]) -> tuple[int
     threads, values = (size(mode) for mode in layout)
     if threads < SUBGROUP or values < atom.values:
         return None
-    first = table(layout).reshape(values, threads)[: atom.values, :SUBGROUP]
-    own = table(atom.layout_ref_tv).reshape(atom.values, SUBGROUP)
-    rows, columns = np.divmod(own, atom.width)
+    every = entries(layout)
+    first: list[int] = [every[v * threads + t] for v in range(atom.values) for t in range(SUBGROUP)]
+    places = [divmod(offset, atom.width) for offset in entries(atom.layout_ref_tv)]
     for y, x in permutations(range(len(tile)), 2):
         if tile[x] < atom.width or tile[y] < atom.height:
             continue
-        if np.array_equal(first, columns * prod(tile[:x]) + rows * prod(tile[:y])):
+        across, down = prod(tile[:x]), prod(tile[:y])
+        if first == [column * across + row * down for row, column in places]:
             return x, y
     return None
 

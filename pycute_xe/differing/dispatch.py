@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.dpas import Dpas
@@ -24,11 +24,10 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.cutlass.known_names import parse_template_name
 from pycute_xe.differing import layouts, plans, tilings
-from pycute_xe.differing.kernels import differing_kernels
 from pycute_xe.differing.sides import Side, between
 from pycute_xe.errors import CuteError
 from pycute_xe.f2 import F2Layout
-from pycute_xe.kernel import Epilogue, Kernel, Mainloop, Schedule
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.schedules import (
     Counts,
     DataParallel,
@@ -52,10 +51,13 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "layout": (Layout, ComposedLayout, F2Layout),
     "plan": (Plan,),
     "schedule": (DataParallel, Persistent, Grouped, SplitK, StreamK),
-    "main loop": (Mainloop,),
-    "epilogue": (Epilogue,),
-    "schedule of a recipe": (Schedule,),
+    "main loop": (),
+    "epilogue": (),
+    "schedule of a recipe": (),
 }
+_RECIPE = "pycute_xe.kernel.kinds.recipe"
+_PARTS = {"Mainloop": "main loop", "Epilogue": "epilogue", "Schedule": "schedule of a recipe"}
+"""Kinds of parts of a recipe by their classes: a value of one has brought its module, and NumPy."""
 
 
 @typed
@@ -105,6 +107,8 @@ def diff(
         return _atoms((one, other), (a, b), operand, machine)
     _demand_two(kind, other, operand)
     if kind == "kernel":
+        from pycute_xe.differing.kernels import differing_kernels
+
         return differing_kernels(a, b, machine, sizes)
     if kind == "layout":
         return layouts.differing_layouts(a, b)
@@ -136,6 +140,9 @@ def _kind(value: Any) -> str:
     for kind, classes in _KINDS.items():
         if isinstance(value, classes):
             return kind
+    home = cast("type[object]", type(value))
+    if home.__module__ == _RECIPE and home.__name__ in _PARTS:
+        return _PARTS[home.__name__]
     known = ", ".join(_KINDS)
     raise CuteError(
         "diff",

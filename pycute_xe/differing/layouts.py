@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pycute_xe.algebra import coalesce
-from pycute_xe.bulk import table
+from pycute_xe.algebra.compose import flat_modes, from_modes
+from pycute_xe.bulk import along, columns_of, entries
 from pycute_xe.comparing.changes import NAMES, Difference, Row
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError
@@ -68,27 +67,35 @@ def _compared(one: AnyLayout, other: AnyLayout) -> tuple[list[Row], tuple[str, .
     except CuteError:
         return None
     count = min(len(mine), len(yours))
-    if mine.shape[1] != yours.shape[1]:
-        return [Row("offsets", "coordinates of", mine.shape[1], yours.shape[1])], ()
-    apart = np.flatnonzero((mine[:count] != yours[:count]).any(axis=1))
+    ranks = len(mine[0]), len(yours[0])
+    if ranks[0] != ranks[1]:
+        return [Row("offsets", "coordinates of", *ranks)], ()
+    apart = [i for i in range(count) if mine[i] != yours[i]]
     rows = [
-        Row("offsets", f"at {_at(one, other, int(i))}", _offset(mine[i]), _offset(yours[i]))
+        Row("offsets", f"at {_at(one, other, i)}", _offset(mine[i]), _offset(yours[i]))
         for i in apart[:_EXAMPLES]
     ]
-    if not apart.size:
+    if not apart:
         rows.append(Row("offsets", "", "", ""))
-    alone = [len({*map(tuple, a.tolist())} - {*map(tuple, b.tolist())}) for a, b in
-             ((mine, yours), (yours, mine))]  # fmt: skip
+    reached = {*mine}, {*yours}
+    alone = len(reached[0] - reached[1]), len(reached[1] - reached[0])
     rows.append(Row("offsets", "that it alone reaches", *alone))
-    words = (f"{apart.size:,} of {count:,} coordinates have another offset",) if apart.size else ()
+    words = (f"{len(apart):,} of {count:,} coordinates have another offset",) if apart else ()
     return rows, words
 
 
-def _offsets(layout: AnyLayout) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the offset at every index, first mode fastest: a row each."""
-    offsets = np.asarray(table(layout), np.int64)
-    count = size(layout)
-    return offsets.reshape(count, -1)
+def _offsets(layout: AnyLayout) -> list[tuple[int, ...]]:
+    """Return the offset at every index, first mode fastest: as a coordinate each."""
+    rank = columns_of("table", layout) if isinstance(layout, Layout) else 0
+    if not isinstance(layout, Layout) or not rank:
+        return [(offset,) for offset in entries(layout)]
+    parts = (_column(layout, mode) for mode in range(rank))
+    return list(zip(*map(entries, parts), strict=True))
+
+
+def _column(layout: Layout, mode: int) -> Layout:
+    """Return the layout of one mode of the coordinates."""
+    return from_modes([(s, along(d, mode)) for s, d in flat_modes(layout)])
 
 
 def _at(one: AnyLayout, other: AnyLayout, index: int) -> str:
@@ -97,6 +104,5 @@ def _at(one: AnyLayout, other: AnyLayout, index: int) -> str:
     return str(idx2crd(index, one.shape)).replace(" ", "")
 
 
-def _offset(row: Any) -> int | str:
-    values = [int(x) for x in row]
-    return values[0] if len(values) == 1 else f"({', '.join(map(str, values))})"
+def _offset(row: tuple[int, ...]) -> int | str:
+    return row[0] if len(row) == 1 else f"({', '.join(map(str, row))})"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
-
 from pycute_xe.differing.sides import Fact, Owned, Side
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel.schedules import Counts, Plan, timeline
@@ -82,9 +80,8 @@ def _owned(plan: Plan) -> Owned | None:
     ]
     if not entries:
         return None
-    places = np.array([place for place, _, _ in entries], np.int64)
-    owners = np.array([(unit, turn) for _, unit, turn in entries], np.int64)
-    return Owned(places, owners[:, 0], owners[:, 1], _NOUNS)
+    places, units, turns = zip(*entries, strict=True)
+    return Owned(places, units, turns, _NOUNS)
 
 
 def of_schedule(schedule: Any, counts: tuple[Counts, ...]) -> Side:

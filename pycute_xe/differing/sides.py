@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.comparing.changes import Change, Difference, Row, Value
 from pycute_xe.layout import Layout, size
 
 __all__ = ["Fact", "Line", "Owned", "Side", "between", "compared", "owned_by"]
 
-Ints: TypeAlias = "NDArray[np.int64]"
 Fact: TypeAlias = "tuple[str, str, Value]"
 """Section, what, value."""
 
@@ -27,11 +23,11 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True, eq=False)
 class Owned:
-    """Elements by their owners: ``places`` (entries, modes), and the two parts of each owner."""
+    """Elements by their owners: a place for each entry, and the two parts of its owner."""
 
-    places: Ints
-    first: Ints
-    second: Ints
+    places: Sequence[tuple[int, ...]]
+    first: Sequence[int]
+    second: Sequence[int]
     nouns: tuple[str, str] = ("work-item", "value number")
 
 
@@ -40,19 +36,19 @@ def owned_by(layout: Layout, tile: tuple[int, ...], turned: bool = False) -> Own
 
     The tile's first mode is the fastest; ``turned`` exchanges rows and columns.
 
-    >>> owned_by(Layout((2, 2), (2, 1)), (2, 2)).places.tolist()
-    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> owned_by(Layout((2, 2), (2, 1)), (2, 2)).places
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
     """
     threads = size(layout[0])
-    offsets = np.asarray(table(layout), np.int64).reshape(-1)
-    places: list[Any] = []
+    offsets = entries(layout)
+    count = len(offsets)
+    modes: list[list[int]] = []
     for extent in tile[:-1]:
-        offsets, rest = np.divmod(offsets, extent)
-        places.append(rest)
-    places.append(offsets)
-    values, work_items = np.divmod(np.arange(offsets.size), threads)
-    ordered = places[::-1] if turned else places
-    return Owned(np.stack(ordered, axis=1), work_items, values)
+        modes.append([offset % extent for offset in offsets])
+        offsets = [offset // extent for offset in offsets]
+    modes.append(offsets)
+    places = list(zip(*(modes[::-1] if turned else modes), strict=True))
+    return Owned(places, [i % threads for i in range(count)], [i // threads for i in range(count)])
 
 
 def compared(one: Owned, other: Owned) -> Change:
@@ -62,43 +58,23 @@ def compared(one: Owned, other: Owned) -> Change:
     >>> print(compared(plain, turned).moved, compared(plain, plain))
     2 all 4 elements alike
     """
-    extents = np.maximum(one.places.max(axis=0), other.places.max(axis=0)) + 1
-    seconds = int(max(one.second.max(), other.second.max())) + 1
-    span = int(max(one.first.max(), other.first.max()) + 1) * seconds
-    mine, yours = (_keys(owned, extents, seconds, span) for owned in (one, other))
-    ours, theirs = _firsts(mine, span), _firsts(yours, span)
-    common, i, j = np.intersect1d(ours // span, theirs // span, True, return_indices=True)
-    before, after = ours[i] % span, theirs[j] % span
-    moved = before // seconds != after // seconds
-    renumbered = ~moved & (before != after)
-    repeats = 0
-    if len(ours) < len(mine) or len(theirs) < len(yours):
-        apart = np.isin(common, np.setxor1d(mine, yours, True) // span)
-        repeats = int((apart & ~moved & ~renumbered).sum())
-    shown = [*np.flatnonzero(moved)[:_EXAMPLES], *np.flatnonzero(renumbered)[:_EXAMPLES]]
-    examples = tuple(
-        (
-            tuple(int(x) for x in np.unravel_index(common[k], tuple(extents))),
-            divmod(int(before[k]), seconds),
-            divmod(int(after[k]), seconds),
-        )
-        for k in shown[:_EXAMPLES]
-    )
-    figures = (common.size, int(moved.sum()), int(renumbered.sum()), 0)
+    mine, yours = _by_place(one), _by_place(other)
+    common = sorted(mine.keys() & yours.keys())
+    ends = [(place, min(mine[place]), min(yours[place])) for place in common]
+    moved = [change for change in ends if change[1][0] != change[2][0]]
+    renumbered = [x for x in ends if x[1][0] == x[2][0] and x[1] != x[2]]
+    repeats = sum(a == b and mine[place] != yours[place] for place, a, b in ends)
+    examples = (*moved[:_EXAMPLES], *renumbered[:_EXAMPLES])[:_EXAMPLES]
+    figures = (len(common), len(moved), len(renumbered), 0)
     return Change(*figures, examples, repeats, one.nouns)
 
 
-def _keys(owned: Owned, extents: Ints, seconds: int, span: int) -> Ints:
-    """Return a number for each element and owner of it, in their order, each once."""
-    places = np.ravel_multi_index(tuple(owned.places.T), tuple(extents))
-    keys = np.sort(places * span + (owned.first * seconds + owned.second))
-    return keys[np.append(True, keys[1:] != keys[:-1])]
-
-
-def _firsts(keys: Ints, span: int) -> Ints:
-    """Return the first of the keys of each element."""
-    places = keys // span
-    return keys[np.append(True, places[1:] != places[:-1])]
+def _by_place(owned: Owned) -> dict[tuple[int, ...], set[tuple[int, int]]]:
+    """Return the owners of each element."""
+    out: dict[tuple[int, ...], set[tuple[int, int]]] = {}
+    for place, first, second in zip(owned.places, owned.first, owned.second, strict=True):
+        out.setdefault(place, set()).add((first, second))
+    return out
 
 
 # ------------------------------------------------------------ listings

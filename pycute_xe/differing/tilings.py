@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from pycute_xe.arch import Target
 from pycute_xe.atom import CopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
@@ -189,6 +187,5 @@ def _by_registers(picture: Any) -> Owned:
 
 
 def _owned(entries: list[tuple[Any, int, int]]) -> Owned:
-    places = np.array([tuple(place) for place, _, _ in entries], np.int64)
-    parts = np.array([(t, v) for _, t, v in entries], np.int64)
-    return Owned(places, parts[:, 0], parts[:, 1])
+    places, work_items, values = zip(*entries, strict=True)
+    return Owned(places, work_items, values)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, cast
 
-import numpy as np
-
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.banks import BankUse
 from pycute_xe.arch.dpas import Dpas
@@ -17,7 +15,7 @@ from pycute_xe.arch.lsc.fields import data_registers
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import Block2DOp, LinearOp, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass import as_subject
 from pycute_xe.drawing.drawing import Drawing
@@ -253,10 +251,12 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
         grf_bytes() * 8 // kernel.fragment(n).value_type.bits for n in (fragment, reorder.source)
     )
     places = {s.element: s.place for s in multiplied(mma.mma, what, subgroup)}
-    whole = np.argsort(table(reorder.slots).reshape(-1)).reshape(-1, line)
-    kept = [i for i, row in enumerate(whole) if (row != np.arange(line) + i * line).any()]
+    slots = entries(reorder.slots)
+    order = sorted(range(len(slots)), key=slots.__getitem__)
+    whole = [order[i : i + line] for i in range(0, len(order), line)]
+    kept = [i for i, row in enumerate(whole) if row != list(range(i * line, (i + 1) * line))]
     number = kept[0] if kept else 0
-    came_from = whole[number].tolist()
+    came_from = whole[number]
     rows = sorted({source // from_line for source in came_from})
     sources = {source: places[number * line + i] for i, source in enumerate(came_from)}
     before = _panel(

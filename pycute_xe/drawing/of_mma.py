@@ -17,7 +17,6 @@ from pycute_xe.drawing.images import (
     Place,
     Slot,
     multiplied,
-    operand_image,
 )
 from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
@@ -125,6 +124,8 @@ def _image_panel(
             f"Stored by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}." for s in stores
         ]
         return _panel(mma, name, subgroup, count, shown), lines
+    from pycute_xe.drawing.operand_image import operand_image
+
     image, fragment = operand_image(kernel, name, subgroup)
     lines += _loaded(kernel, name, fragment)
     cells = _judged(mma, name, image, list(multiplied(mma, name, subgroup)))

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from pycute_xe.arch.regions import Ints, passes
+from pycute_xe.arch.regions import passes
 from pycute_xe.bulk import table
 from pycute_xe.emitting.instructions import (
     Alu,
@@ -26,6 +26,7 @@ from pycute_xe.emitting.instructions import (
 from pycute_xe.emitting.masks import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Reorder, Slot
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
 from pycute_xe.numeric import Numeric, Row, as_numeric, is_exact
@@ -388,7 +389,7 @@ def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> I
     target = registers.fragment(statement.destination)
     kind = kind_of(target.value_type, target.name)
     view, types = registers.view(target.name, kind), (source.value_type, target.value_type)
-    groups = passes(to, source.value_type.bits, target.value_type.bits)
+    groups = passes(to.tolist(), source.value_type.bits, target.value_type.bits)
     if not groups:
         raise KernelError(
             "emit",
@@ -397,9 +398,9 @@ def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> I
             "convert into a fragment of its own, and reorder that",
         )
     for places, into in groups:
-        write, step = _Write(registers), int(into[1] - into[0])
-        value = write.read(source.name, source.value_type, places)
-        write.narrow(value, *types, place(view, kind, int(into[0]), None, step))
+        write, step = _Write(registers), into[1] - into[0]
+        value = write.read(source.name, source.value_type, np.array(places))
+        write.narrow(value, *types, place(view, kind, into[0], None, step))
         yield write.out
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from pycute_xe.arch.dpas import DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
-from pycute_xe.arch.regions import Ints
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting import instructions as asm
@@ -20,6 +19,7 @@ from pycute_xe.emitting.masks import LANES
 from pycute_xe.emitting.shared import additions, messages, shared_accesses
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.spec.functions import reduction
 
@@ -132,7 +132,7 @@ class _Group:
 
     def read(self, places: Ints) -> asm.Place | None:
         """Return the operand that reads elements of the source, None where no region does."""
-        region, first = asm.region(places - places[0]), int(places[0])
+        region, first = asm.region((places - places[0]).tolist()), int(places[0])
         reach = int(places.max() - first)
         if region is None or places.min() < first or first % LANES + reach >= asm.SPAN // 4:
             return None
@@ -167,7 +167,7 @@ class _Group:
             yield from self.half(name, count, left, name, 0)
             left //= 2
         dealt: Ints = np.arange(count * width).reshape(count, width).transpose().reshape(-1)
-        for move in asm.moves_from(dealt, 32):
+        for move in asm.moves_from(dealt.tolist(), 32):
             to = asm.place(self.to, self.kind, self.first + move.to, None, move.stride)
             read = asm.place(name, self.kind, move.source, move.region)
             yield asm.Alu("mov", move.count, to, (read,))
@@ -237,7 +237,7 @@ def _reordered(registers: asm.Registers, statement: ir.Reorder) -> Iterator[list
     if source.value_type != target.value_type:
         yield from converted(registers, statement, slots)
         return
-    moves = asm.moves(slots, target.value_type.bits, target.elements)
+    moves = asm.moves(slots.tolist(), target.value_type.bits, target.elements)
     yield from ([one] for one in _moved(registers, statement, moves))
 
 
@@ -251,7 +251,7 @@ def _(kernel: Kernel, registers: asm.Registers, statement: ir.Map) -> Instructio
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Part) -> Instructions:
     places = statement.first + table(statement.slots).reshape(-1)
     bits = registers.fragment(statement.source).value_type.bits
-    yield from _moved(registers, statement, asm.moves_from(places, bits))
+    yield from _moved(registers, statement, asm.moves_from(places.tolist(), bits))
 
 
 def _moved(

@@ -86,7 +86,7 @@ class Reading:
         """
         first, region = int(places[0]), None
         if int(places.min()) == first:
-            region = asm.region(places - first)
+            region = asm.region((places - first).tolist())
         if numeric.bits < 8:
             return self.spread(name, numeric, places)
         kind = numeric.row.code or kind_of(numeric, name)

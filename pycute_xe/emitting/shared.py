@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.algebra.compose import index_at
-from pycute_xe.arch.regions import Ints
 from pycute_xe.atom import TiledCopy
 from pycute_xe.bulk import layout_of, table
 from pycute_xe.emitting import instructions as asm
@@ -16,6 +15,7 @@ from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, SharedLoad, SharedStore, Store
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.spec.functions import REDUCTIONS
 

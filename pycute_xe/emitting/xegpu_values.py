@@ -9,12 +9,12 @@ from math import isfinite
 
 import numpy as np
 
-from pycute_xe.arch.regions import Ints
 from pycute_xe.atom import TiledCopy
 from pycute_xe.emitting.instructions import as_f32, f32_bits
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import Multiplied, anchors, copied
 from pycute_xe.kernel import Index, Kernel, Operand
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Looked, Quotient
 from pycute_xe.numeric import Numeric, as_numeric, numerics
 

@@ -24,7 +24,7 @@ from pycute_xe.atom import (
 from pycute_xe.atom.block2d_copy import BLOCK_2D_COPIES
 from pycute_xe.atom.reordering import reorder_from_copy, reorder_to_copy
 from pycute_xe.atom.selection import Choice, choose_block_2d, subgroup_fragment
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.explaining.explanation import AtomExplanation, Script, section
 from pycute_xe.layout import Layout, size
@@ -216,12 +216,12 @@ def _rank(copy: TiledCopy, mma: TiledMma, operand: str) -> int:
         return 0
     op = mma.atom.op
     bits = {"A": op.bytes_A, "B": op.bytes_B}.get(operand, op.bytes_D) * 8
-    piece, moved = bits // copy.value_type.bits, table(slots).reshape(-1)
-    if moved.size % piece:
+    piece, moved = bits // copy.value_type.bits, entries(slots)
+    if len(moved) % piece:
         return 2
-    rows = moved.reshape(-1, piece)
-    whole = (rows[:, 1:] == rows[:, :-1] + 1).all() and not (rows[:, 0] % piece).any()
-    return 1 if whole else 2
+    firsts = moved[::piece]
+    together = [first + i for first in firsts for i in range(piece)]
+    return 1 if moved == together and not any(first % piece for first in firsts) else 2
 
 
 def _cost(slots: Layout, copy: TiledCopy, mma: TiledMma, operand: str) -> str:

@@ -15,7 +15,7 @@ from pycute_xe.arch.target import grf_bytes, targets
 from pycute_xe.atom import CopyAtom, MmaAtom
 from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.comparing import Feed, feeds
 from pycute_xe.comparing.atom_arguments import direction, first_messages
 from pycute_xe.cutlass import LegacyCopyAtom
@@ -362,7 +362,8 @@ def _order(atom: Copy) -> list[str]:
 def _offsets(atom: Copy) -> str:
     """What the offsets of the layout count, found by comparing it with the ownership."""
     rows, cols = atom.shape
-    offsets = table(atom.layout_ref_tv).reshape(-1, SUBGROUP).T.tolist()
+    every = entries(atom.layout_ref_tv)
+    offsets = [every[lane::SUBGROUP] for lane in range(SUBGROUP)]
     owned = atom.ownership()
     by_row = [[x + cols * y for y, x in places] for places in owned]
     by_col = [[y + rows * x for y, x in places] for places in owned]

@@ -9,65 +9,72 @@ Nothing here executes, proves or draws: the readers of a kernel are packages of 
 
 from __future__ import annotations
 
-from pycute_xe.kernel.building.builder import KernelBuilder
-from pycute_xe.kernel.counterexample import Counterexample
-from pycute_xe.kernel.index import Index, Tiles
-from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
-from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
-from pycute_xe.kernel.ir.program import Meanings, walk
-from pycute_xe.kernel.ir.statements import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    Fill,
-    If,
-    Load,
-    Loop,
-    Map,
-    Mma,
-    Part,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-    Touched,
-)
-from pycute_xe.kernel.kinds.attention import attention
-from pycute_xe.kernel.kinds.attention_combine import attention_combine
-from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
-from pycute_xe.kernel.kinds.configured import from_cutlass
-from pycute_xe.kernel.kinds.gemms import (
-    dual_gemm,
-    gemm,
-    scheduled,
-    slm_gemm,
-    specialised_gemm,
-    split_k,
-)
-from pycute_xe.kernel.kinds.parts import gmem_stride
-from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
-from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
-from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
-from pycute_xe.kernel.owning import Moved, owner_of
-from pycute_xe.kernel.spec.equations import read_specification
-from pycute_xe.kernel.spec.expression import (
-    Element,
-    Expression,
-    Slot,
-    apply,
-    rounded_to,
-    total,
-)
-from pycute_xe.kernel.spec.specification import Claim, Specification
-from pycute_xe.kernel.tiles.spread import Share
+from typing import TYPE_CHECKING
+
+from pycute_xe.deferring import deferred
+
+if TYPE_CHECKING:
+    from pycute_xe.kernel.building.builder import KernelBuilder
+    from pycute_xe.kernel.counterexample import Counterexample
+    from pycute_xe.kernel.index import Index, Tiles
+    from pycute_xe.kernel.ir.kernel import Kernel
+    from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
+    from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
+    from pycute_xe.kernel.ir.program import Meanings, walk
+    from pycute_xe.kernel.ir.statements import (
+        AtomicStore,
+        Await,
+        BarrierArrive,
+        BarrierWait,
+        Convert,
+        Fence,
+        Fill,
+        If,
+        Load,
+        Loop,
+        Map,
+        Mma,
+        Part,
+        Prefetch,
+        Reduce,
+        Reorder,
+        SharedLoad,
+        SharedStore,
+        Signal,
+        Statement,
+        Store,
+        Touched,
+    )
+    from pycute_xe.kernel.kinds.attention import attention
+    from pycute_xe.kernel.kinds.attention_combine import attention_combine
+    from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
+    from pycute_xe.kernel.kinds.configured import from_cutlass
+    from pycute_xe.kernel.kinds.gemms import (
+        dual_gemm,
+        gemm,
+        scheduled,
+        slm_gemm,
+        specialised_gemm,
+        split_k,
+    )
+    from pycute_xe.kernel.kinds.parts import gmem_stride
+    from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
+    from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
+    from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
+    from pycute_xe.kernel.owning import Moved, owner_of
+    from pycute_xe.kernel.spec.equations import read_specification
+    from pycute_xe.kernel.spec.expression import (
+        Element,
+        Expression,
+        Slot,
+        apply,
+        rounded_to,
+        total,
+    )
+    from pycute_xe.kernel.spec.specification import Claim, Specification
+    from pycute_xe.kernel.tiles.spread import Share
+
+__getattr__ = deferred(__name__, __file__)
 
 __all__ = [
     "AtomicStore",

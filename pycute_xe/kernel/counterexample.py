@@ -13,14 +13,13 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pycute_xe.errors import InputError, quoted
-from pycute_xe.kernel.probes import matrices, telling_inputs
 from pycute_xe.signatures import checked_fields, typed
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from pycute_xe.kernel.ir.kernel import Kernel
 
 __all__ = ["Counterexample"]
@@ -105,6 +104,8 @@ class Counterexample:
         >>> a.tolist(), b.T.tolist()
         ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
         """
+        from pycute_xe.kernel.probes import matrices, telling_inputs
+
         if variant < 0:
             condition = f"{variant} is not the number of a variant"
             raise InputError("inputs", {"variant": variant}, condition, "use 0 or more")

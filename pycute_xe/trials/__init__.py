@@ -7,7 +7,14 @@ counterexample (`replays`). A contradiction makes a verdict undecided and asks f
 
 from __future__ import annotations
 
-from pycute_xe.trials.dispatch import verify
-from pycute_xe.trials.replays import Replay, replay
+from typing import TYPE_CHECKING
+
+from pycute_xe.deferring import deferred
+
+if TYPE_CHECKING:
+    from pycute_xe.trials.dispatch import verify
+    from pycute_xe.trials.replays import Replay, replay
+
+__getattr__ = deferred(__name__, __file__)
 
 __all__ = ["Replay", "replay", "verify"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +20,8 @@ from pycute_xe.cutlass import LegacyCopyAtom, as_subject
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.prover import BUDGET
-from pycute_xe.verifying.verdict import Verdict
+from pycute_xe.trials.enumerating import enumerated, has_arrays
+from pycute_xe.verifying.verdict import BUDGET, Verdict
 
 __all__ = ["verify"]
 
@@ -73,7 +74,8 @@ def verify(
     the copy moves is proved, and that its registers are reordered only where `feeds` says so. Of an
     `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
     what its instructions multiply and add, permutations undone ("product"). These are small kernels
-    put to the same prover; each element is also moved on the machine.
+    put to the same prover; each element is also moved on the machine. Without NumPy installed,
+    who owns what a copy atom moves is proved by enumeration alone, against the register picture.
     Raises `KernelError` for anything else and for statements without a meaning here, `InputError`
     for other params and for formulas that cannot be read, `LegalityError` as messages do.
 
@@ -98,20 +100,19 @@ def verify(
         return _fed(kernel, feeds, budget)
     subject: Any = as_subject(kernel)
     formula = row is not None or column is not None or unit_bits is not None
-    if formula and not isinstance(subject, (CopyAtom, LegacyCopyAtom, LinearCopyAtom, TiledCopy)):
-        wrong = f"a formula says who owns what a copy moves, and {type(subject).__name__} is none"
-        fix = 'verify(get_atom("XE_2D_U16x8x16_LD_N"), row="v", column="t")'
-        raise InputError("verify", {"of": subject, "row": row}, wrong, fix)
-    if params is not None and not isinstance(subject, Kernel):
-        wrong = "only kernels have sizes, which params fix"
-        raise InputError("verify", {"of": subject, "params": params}, wrong, "leave params out")
-    from pycute_xe.trials.symbolic_tilings import symbols_of, verify_symbolic
+    _demand_use(subject, {"row": row} if formula else {}, params)
+    # What has symbols has brought their package.
+    if isinstance(subject, (TiledCopy, TiledMma)) and "pycute_xe.symbolic" in sys.modules:
+        from pycute_xe.trials.symbolic_tilings import symbols_of, verify_symbolic
 
-    if isinstance(subject, (TiledCopy, TiledMma)) and symbols_of(subject):
-        if formula:
-            wrong = f"its tile has the symbols {', '.join(symbols_of(subject))}"
-            raise InputError("verify", {"of": subject}, wrong, "put numbers in, or leave row out")
-        return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
+        if symbols_of(subject):
+            if formula:
+                wrong = f"its tile has the symbols {', '.join(symbols_of(subject))}"
+                fix = "put numbers in, or leave row out"
+                raise InputError("verify", {"of": subject}, wrong, fix)
+            return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
+    if not has_arrays():
+        return enumerated(subject, row, column, unit_bits)
     match subject:
         case Kernel():
             from pycute_xe.trials.verifier import verify_kernel
@@ -129,6 +130,19 @@ def verify(
             wrong = "only kernels, copies, MMAs and their atoms are verified"
             fix = "build a kernel with kernel.gemm(mma), or name an atom"
             raise KernelError("verify", {"kernel": type(subject).__name__}, wrong, fix)
+
+
+def _demand_use(
+    subject: Any, formula: Mapping[str, object], params: Mapping[str, int] | None
+) -> None:
+    """Refuse a formula of what is not a copy, and sizes of what is not a kernel."""
+    if formula and not isinstance(subject, (CopyAtom, LegacyCopyAtom, LinearCopyAtom, TiledCopy)):
+        wrong = f"a formula says who owns what a copy moves, and {type(subject).__name__} is none"
+        fix = 'verify(get_atom("XE_2D_U16x8x16_LD_N"), row="v", column="t")'
+        raise InputError("verify", {"of": subject, **formula}, wrong, fix)
+    if params is not None and not isinstance(subject, Kernel):
+        wrong = "only kernels have sizes, which params fix"
+        raise InputError("verify", {"of": subject, "params": params}, wrong, "leave params out")
 
 
 def _fed(copy: Any, wanted: tuple[Any, Any], budget: float) -> Verdict:

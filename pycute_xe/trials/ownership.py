@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +14,16 @@ from pycute_xe.arch import get_target
 from pycute_xe.atom import LinearCopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import BlockAnswers
 from pycute_xe.atom.formula import parts_of
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, is_index
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
-from pycute_xe.errors import CuteError, InputError, KernelError
+from pycute_xe.errors import CuteError, InputError
 from pycute_xe.executing.copies import is_prefetch, moved_places
 from pycute_xe.kernel import Counterexample, Index
 from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, everywhere, ownership, returned
-from pycute_xe.kernel.spec.equations import read_index
 from pycute_xe.layout import size
-from pycute_xe.signatures import shortly
+from pycute_xe.trials.claims import example_at, failed, index_of, value_words
 from pycute_xe.trials.verifier import REPORT, verify_kernel
 from pycute_xe.verifying.prover import prove
 from pycute_xe.verifying.verdict import Answer, Proof, Run, Tried, Verdict
@@ -107,7 +105,7 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
     if row is None:
         places, mine = own, None
     else:
-        mine = (_index("row", row), _index("column", column))
+        mine = (index_of("row", row), index_of("column", column))
         given = np.stack([everywhere(index, *own.shape[:2]) for index in mine], axis=-1)
         if (abs(given) >= _FAR).any():
             wrong = f"it gives {max(given.reshape(-1).tolist(), key=abs)}"
@@ -145,54 +143,12 @@ def _own(copy: Copies) -> tuple[tuple[int, int], Places]:
 
 
 def _formula(places: Places) -> tuple[Index, Index] | None:
-    parts = parts_of(places)
+    parts = parts_of(places.tolist())
     if parts is None:
         return None
     t, v = Index(T), Index(V)
     rows, columns = (index_at(part[0], t) + index_at(part[1], v) for part in parts)
     return rows, columns
-
-
-def _index(name: str, given: object) -> Index:
-    """Return a coordinate as an index of t and v; refuse what is not an integer."""
-    try:
-        if isinstance(given, str):
-            return read_index(given, (T, V), "verify")
-        if isinstance(given, Index) or is_index(given) or hasattr(given, "free_symbols"):
-            value = _of_sympy(given) if hasattr(given, "free_symbols") else given
-            index = value if isinstance(value, Index) else Index(None, int(cast("int", value)))
-            if index.names <= {T, V}:
-                return index
-            wrong = f"{sorted(index.names - {T, V})[0]} is neither {T} nor {V}"
-        else:
-            wrong = f"{name} is {type(given).__name__}"
-    except KernelError as error:
-        wrong = error.condition
-    fix = f'write {name}="t % 8 + 8*(v // 2)": t is the work-item, v the value'
-    raise InputError("verify", {name: shortly(given)}, wrong, fix)
-
-
-def _of_sympy(given: Any) -> Index:
-    """Return a sympy expression of integers as an index; refuse what is a fraction somewhere."""
-    from pycute_xe.symbolic.terms import sp
-
-    expr: Any = sp.expand(given.doit())
-    if expr.is_Integer:
-        return Index(None, int(expr))
-    if expr.is_Symbol:
-        return Index(str(expr))
-    if expr.is_Add:
-        return sum((_of_sympy(part) for part in expr.args), Index())
-    if expr.is_Mul and expr.args[0].is_Integer:
-        return _of_sympy(sp.Mul(*expr.args[1:])) * int(expr.args[0])
-    if isinstance(expr, (sp.floor, sp.ceiling)):
-        above, below = sp.fraction(sp.together(expr.args[0]))
-        if below.is_Integer:
-            up = int(below) - 1 if isinstance(expr, sp.ceiling) else 0
-            return (_of_sympy(above) + up) // int(below)
-    if isinstance(expr, sp.Mod) and expr.args[1].is_Integer and int(expr.args[1]) > 0:
-        return _of_sympy(expr.args[0]) % int(expr.args[1])
-    raise KernelError("verify", {"expr": expr}, f"{expr} is not an integer of t and v", "use floor")
 
 
 # ------------------------------------------------------------ owners
@@ -210,8 +166,8 @@ def _owners(claimed: _Claimed) -> Proof:
     if outside.any():
         t, v = (int(i) for i in np.argwhere(outside)[0])
         at = tuple(places[t, v].tolist())
-        message = f"{_value(t, v)} is said to be {at}, outside the block of {rows}x{columns}"
-        return _failed("owners", statement, _example("owners", message, t, v, None))
+        message = f"{value_words(t, v)} is said to be {at}, outside the block of {rows}x{columns}"
+        return failed("owners", statement, example_at("owners", message, t, v, None))
     counts = np.zeros((rows, columns), np.int64)
     np.add.at(counts, tuple(places.reshape(-1, 2).T), 1)
     wrong = np.argwhere(counts != many)
@@ -219,10 +175,10 @@ def _owners(claimed: _Claimed) -> Proof:
         return Proof("owners", "proved", statement, (), 0.0)
     at = tuple(wrong[0].tolist())
     holders = np.argwhere((places == at).all(axis=2)).tolist()
-    owners = ", ".join(_value(t, v) for t, v in holders[:3]) or "none"
+    owners = ", ".join(value_words(t, v) for t, v in holders[:3]) or "none"
     message = f"the element {at} has {len(holders)} owners, and must have {many}: {owners}"
     t, v = holders[0] if holders else (0, 0)
-    return _failed("owners", statement, _example("owners", message, t, v, at))
+    return failed("owners", statement, example_at("owners", message, t, v, at))
 
 
 def _work_items(claimed: _Claimed, machine: Places) -> Proof:
@@ -241,16 +197,16 @@ def _work_items(claimed: _Claimed, machine: Places) -> Proof:
         for v, place in enumerate(_listed(slots)):
             if min(place) >= 0 and place not in mine:
                 there = place[::-1] if turned else place
-                message = f"{_value(t, v)} is {there}, which the work-item is not said to own"
-                example = _example("work-items", message, t, v, None)
-                return _failed("work-items", statement, replace(example, found=there))
+                message = f"{value_words(t, v)} is {there}, which the work-item is not said to own"
+                example = example_at("work-items", message, t, v, None)
+                return failed("work-items", statement, replace(example, found=there))
             own.discard(place)
         if own:
             missing = min(own)
             there = missing[::-1] if turned else missing
             message = f"work-item {t} is said to own {there}, and does not hold it"
-            example = _example("work-items", message, t, 0, there)
-            return _failed("work-items", statement, example)
+            example = example_at("work-items", message, t, 0, there)
+            return failed("work-items", statement, example)
     return Proof("work-items", "proved", statement, (), 0.0)
 
 
@@ -261,7 +217,7 @@ def _values(claimed: _Claimed, machine: Places | None, why: str, budget: float) 
     """Value v of work-item t is, in registers, what it is said to be: by a program, for all."""
     moved = "value v of work-item t is the v-th that it owns"
     if machine is not None and (wrong := _first_wrong(claimed, machine)):
-        return _failed("values", f"{moved}, each element of a block moved", wrong)
+        return failed("values", f"{moved}, each element of a block moved", wrong)
     alone = _stored_alone(claimed)
     verdict = None if machine is None or alone else _by_program(claimed, budget)
     if verdict is None:  # no kernel moves it: what was moved is all that there is
@@ -319,8 +275,8 @@ def _first_wrong(claimed: _Claimed, machine: Places) -> Counterexample | None:
     there = tuple(actual_place) if min(actual_place) >= 0 else None
     claim = f"is said to be {tuple(wanted)}" if v < memory.shape[1] else "is not said to be owned"
     actual = f"is {there}" if there is not None else "is padding"
-    message = f"{_value(t, v)} {claim}, and {actual}"
-    return replace(_example("values", message, t, v, element), found=there)
+    message = f"{value_words(t, v)} {claim}, and {actual}"
+    return replace(example_at("values", message, t, v, element), found=there)
 
 
 def _seen(claimed: _Claimed) -> tuple[Places | None, Tried]:
@@ -369,9 +325,9 @@ def _letter(copy: LegacyCopyAtom) -> Proof:
     for t, (mine, its) in enumerate(zip(copy.ownership(), other, strict=True)):
         if sorted(mine) != sorted(its):
             v = next((i for i, place in enumerate(mine) if place not in its), 0)
-            message = f"{_value(t, v)} is {mine[v]}, which {plain} gives to another work-item"
-            wrong = _example("letter", message, t, v, mine[v])
-            return _failed("letter", statement, wrong)
+            message = f"{value_words(t, v)} is {mine[v]}, which {plain} gives to another work-item"
+            wrong = example_at("letter", message, t, v, mine[v])
+            return failed("letter", statement, wrong)
     return Proof("letter", "proved", statement, (), 0.0)
 
 
@@ -380,18 +336,3 @@ def _letter(copy: LegacyCopyAtom) -> Proof:
 
 def _listed(places: Places) -> list[Place]:
     return [tuple(place) for place in places.tolist()]
-
-
-def _value(t: int, v: int) -> str:
-    return f"value {v} of work-item {t}"
-
-
-def _failed(name: str, statement: str, wrong: Counterexample) -> Proof:
-    return Proof(name, "disproved", statement, (), 0.0, wrong)
-
-
-def _example(name: str, message: str, t: int, v: int, at: tuple[int, ...] | None) -> Counterexample:
-    subgroup, lane = divmod(t, SUBGROUP)
-    return Counterexample(
-        name, message, {}, operand="A", subgroup=subgroup, lane=lane, value=v, element=at
-    )

@@ -10,8 +10,15 @@ tries it. `prefetches` asks the same of prefetches.
 
 from __future__ import annotations
 
-from pycute_xe.verifying.prefetches import verify_prefetches
-from pycute_xe.verifying.prover import prove
-from pycute_xe.verifying.verdict import Proof, Verdict
+from typing import TYPE_CHECKING
+
+from pycute_xe.deferring import deferred
+
+if TYPE_CHECKING:
+    from pycute_xe.verifying.prefetches import verify_prefetches
+    from pycute_xe.verifying.prover import prove
+    from pycute_xe.verifying.verdict import Proof, Verdict
+
+__getattr__ = deferred(__name__, __file__)
 
 __all__ = ["Proof", "Verdict", "prove", "verify_prefetches"]

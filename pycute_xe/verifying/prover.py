@@ -20,7 +20,7 @@ from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
-from pycute_xe.verifying.verdict import Failure, Proof, Verdict
+from pycute_xe.verifying.verdict import BUDGET, Failure, Proof, Verdict
 
 __all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
 
@@ -301,7 +301,6 @@ SHARED = (
 COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
-BUDGET = 10.0
 WORK_A_SECOND = 600_000
 """Units of work for each second of a budget: an idle machine takes a third of the time."""
 CONDITION_WORK = 1_000_000

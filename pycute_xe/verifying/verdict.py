@@ -5,16 +5,21 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pycute_xe.kernel import Counterexample
 from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import glance, shown
-from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.regions import Region
 
-__all__ = ["Answer", "Proof", "Run", "Tried", "Verdict", "Failure", "smallest"]
+if TYPE_CHECKING:
+    from pycute_xe.verifying.points import Naming
+    from pycute_xe.verifying.regions import Region
+
+__all__ = ["BUDGET", "Answer", "Proof", "Run", "Tried", "Verdict", "Failure", "smallest"]
+
+BUDGET = 10.0
+"""Seconds that a proof may take where a call does not say."""
 
 # ------------------------------------------------------------ failures
 # Where a kernel fails first: the smallest problem, the work-item, the elements.

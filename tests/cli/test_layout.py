@@ -17,9 +17,9 @@ from strategies import coordinate_layouts, layouts
 import pycute_xe as cx
 from pycute_xe import algebra, cli
 from pycute_xe.algebra import swizzled
-from pycute_xe.cli.evaluation import OPERATIONS, evaluate, outermost
-from pycute_xe.cli.expression import ExpressionError
 from pycute_xe.errors import CuteError, DivisibilityError
+from pycute_xe.expressions.evaluation import OPERATIONS, evaluate, outermost
+from pycute_xe.expressions.reading import ExpressionError
 
 L = cx.Layout
 SWIZZLED = cx.ComposedLayout(cx.Swizzle(3, 3, 3), 0, L((8, 64), (64, 1)))

@@ -12,7 +12,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.arch import lsc
 from pycute_xe.converting import convert
-from pycute_xe.drawing.images import operand_image
+from pycute_xe.drawing.operand_image import operand_image
 from pycute_xe.errors import KernelError, TargetError
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare

@@ -11,8 +11,8 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe import Layout
-from pycute_xe.cli.evaluation import evaluate
 from pycute_xe.errors import CuteError, InputError, ShapeError
+from pycute_xe.expressions.evaluation import evaluate
 from pycute_xe.signatures import MOST_LEVELS
 
 L = Layout((4, 8), (8, 1))

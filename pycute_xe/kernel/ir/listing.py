@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-import numpy as np
-
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.reordering import is_identity
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.kernel.ir.named import ROLES, NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.kernel.ir.statements import (
@@ -115,18 +113,18 @@ def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     pieces = {piece for reader in readers for piece in _pieces(reader, destination.name)}
     if len(pieces) != 1 or not (piece := pieces.pop()) or piece * 8 % bits:
         return None
-    goes_to = table(reorder.slots).reshape(-1)
+    goes_to = entries(reorder.slots)
     elements = piece * 8 // bits
-    if count % elements or (np.sort(goes_to) != np.arange(count)).any():
+    if count % elements or sorted(goes_to) != list(range(count)):
         return None
-    came_from = np.argsort(goes_to)
-    rows = came_from.reshape(-1, elements)
-    if (rows != rows[:, :1] + np.arange(elements)).any():
+    came_from = sorted(range(count), key=goes_to.__getitem__)
+    rows = came_from[::elements]
+    if came_from != [first + i for first in rows for i in range(elements)]:
         return None
-    starts = rows[:, 0] * bits
-    if (starts % (8 * gcd(piece, grf_bytes()))).any():
+    starts = [first * bits for first in rows]
+    if any(start % (8 * gcd(piece, grf_bytes())) for start in starts):
         return None
-    firsts = tuple(int(bit) // 8 for bit in starts)
+    firsts = tuple(start // 8 for start in starts)
     return Renaming(destination.name, source.name, piece, firsts)
 
 

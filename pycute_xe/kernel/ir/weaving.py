@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pycute_xe.arch.regions import moves, passes
 from pycute_xe.arch.target import get_target, grf_bytes
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import living
@@ -127,10 +127,10 @@ def _in_pieces(
 def _written(kernel: Kernel, reorder: ir.Reorder) -> Iterator[tuple[int, int]]:
     """Yield the first and the last byte that each instruction of a reorder writes."""
     source, to = (kernel.fragment(n).value_type for n in (reorder.source, reorder.destination))
-    slots = table(reorder.slots).reshape(-1)
+    slots = entries(reorder.slots)
     if source != to:
         for _, into in passes(slots, source.bits, to.bits):
-            yield int(into.min()) * to.bits // 8, int(into.max()) * to.bits // 8
+            yield min(into) * to.bits // 8, max(into) * to.bits // 8
         return
     for move in moves(slots, to.bits, kernel.fragment(reorder.destination).elements):
         yield move.to * move.bytes, (move.to + (move.count - 1) * move.stride) * move.bytes

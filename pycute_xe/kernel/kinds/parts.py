@@ -26,7 +26,7 @@ from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import OPERAND_MODES, TiledMma
-from pycute_xe.bulk import table
+from pycute_xe.bulk import entries
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.errors import CuteError, DTypeError, KernelError
 from pycute_xe.kernel.index import Index
@@ -276,7 +276,7 @@ def in_one_pass(slots: Layout | None, source: Numeric, target: Numeric) -> bool:
     """
     if slots is None or is_identity(slots) or source == target:
         return False
-    return bool(passes(table(slots).reshape(-1), source.bits, target.bits))
+    return bool(passes(entries(slots), source.bits, target.bits))
 
 
 def store_reorder(mma: TiledMma, copy: TiledCopy) -> Layout | None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from pycute_xe.errors import KernelError
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
@@ -185,6 +183,8 @@ def plan_tables(plan: Plan, stacked: bool = False) -> dict[str, Any]:
     >>> {name: table.shape for name, table in tables.items()}
     {'work': (4, 2, 9), 'count': (4,)}
     """
+    import numpy as np
+
     _check(plan)
     most = max(map(len, plan.units), default=0)
     if not most:

@@ -14,8 +14,6 @@ from functools import partial
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from pycute_xe.errors import KernelError
 
 __all__ = [
@@ -345,11 +343,15 @@ class Reduction:
         """
         if dtype.kind == "f":
             return self.nothing
+        import numpy as np
+
         ends = np.iinfo(dtype)
         return min(max(self.nothing, ends.min), ends.max)
 
     def ufunc(self) -> Any:
         """Return NumPy's function of two arrays."""
+        import numpy as np
+
         return getattr(np, self.function.ufunc)
 
 

@@ -263,7 +263,7 @@ def parse_expression(text: str) -> Node:
 path=()))
     >>> parse_expression("size(4:2")
     Traceback (most recent call last):
-    pycute_xe.cli.expression.ExpressionError: layout(expression='size(4:2'): column 9: ',' \
+    pycute_xe.expressions.reading.ExpressionError: layout(expression='size(4:2'): column 9: ',' \
 or ')' expected, not the end. Way out: close the bracket of column 5
     """
     if len(text) > LENGTH_LIMIT:

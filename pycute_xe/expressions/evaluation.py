@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 from pycute_xe import algebra, layout
 from pycute_xe.algebra import composition, swizzled
 from pycute_xe.basis import Basis, E
-from pycute_xe.cli import expression as syntax
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import quoted
+from pycute_xe.expressions import reading as syntax
 from pycute_xe.f2 import F2Layout, as_f2
 from pycute_xe.layout import Layout
 from pycute_xe.swizzle import Swizzle, make_swizzle

@@ -1,0 +1,138 @@
+"""Brings the playground's assets into the site: Pyodide from npm, the library as a wheel, its page.
+
+Pyodide is installed by its package name at a pinned version into ``build/playground``, and copied
+beside the page: nothing is loaded from elsewhere. Where npm is missing, or cannot fetch it, the
+build says so, and the page shows how to install the library instead. ``PLAYGROUND=require`` makes
+that an error.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+
+ROOT = Path(__file__).resolve().parents[2]
+PYODIDE = "314.0.7"
+"""The version of the package ``pyodide`` on npm."""
+NEEDED = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+)
+"""Its files that a browser loads."""
+MADE = ROOT / "build" / "playground"
+log = logging.getLogger("mkdocs.plugins.playground")
+
+
+def pyodide() -> Path | None:
+    """Return the folder of the installed package; None, with a reason, where it cannot be."""
+    folder = MADE / "node_modules" / "pyodide"
+    manifest = folder / "package.json"
+    if manifest.exists() and json.loads(manifest.read_text())["version"] == PYODIDE:
+        return folder
+    npm = shutil.which("npm")
+    if npm is None:
+        return _without("npm is missing")
+    MADE.mkdir(parents=True, exist_ok=True)
+    command = [npm, "install", "--no-save", "--no-audit", "--no-fund", "--silent"]
+    done = subprocess.run(
+        [*command, f"pyodide@{PYODIDE}"], cwd=MADE, capture_output=True, text=True
+    )
+    if done.returncode or not manifest.exists():
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return _without(f"npm cannot install pyodide {PYODIDE}: {last}")
+    return folder
+
+
+def _without(why: str) -> None:
+    words = f"{why}: the playground's page shows how to install the library instead"
+    if os.environ.get("PLAYGROUND") == "require":
+        raise RuntimeError(words)
+    log.info(words)
+
+
+def wheel(folder: Path) -> Path:
+    """Build the library's wheel into a folder, with the tools that are installed, and return it."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True)
+    built = sorted(folder.glob("*.whl"))
+    if done.returncode or not built:
+        raise RuntimeError(f"the wheel cannot be built: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return built[-1]
+
+
+COMPILE = """
+import { readFileSync, writeFileSync } from "node:fs";
+const [folder, wheel, into] = process.argv.slice(2);
+const { loadPyodide } = await import(`${folder}/pyodide.mjs`);
+const python = await loadPyodide({ indexURL: `${folder}/` });
+python.unpackArchive(new Uint8Array(readFileSync(wheel)).buffer, "wheel");
+python.runPython(readFileSync(0, "utf8"));
+writeFileSync(into, python.FS.readFile("/tmp/library.zip"));
+"""
+PACK = """
+import sys, zipfile
+from pathlib import Path
+from py_compile import PycInvalidationMode, compile as compiled
+from pycute_xe.playground import answer, known_names
+known_names()
+for request in (
+    {"kind": "expression", "text": "composition((6,2):(8,2), (4,3):(3,1))"},
+    {"kind": "atom", "name": "XE_2D_U16x32x16_LD_V"},
+    {"kind": "feeds", "copy": "XE_2D_U16x16x16_LD_N", "mma": "XE_DPAS_TT<8,f32,bf16>"},
+    {"kind": "verify", "name": "XE_2D_U16x16x16_LD_N", "row": "v", "column": "t"},
+):
+    assert "error" not in answer(request), answer(request)
+loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+root = Path(sys.modules["pycute_xe"].__file__).parent
+with zipfile.ZipFile("/tmp/library.zip", "w", zipfile.ZIP_DEFLATED) as out:
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            out.write(path, path.relative_to(root.parent))
+        if str(path) in loaded:
+            done = Path(compiled(path, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH))
+            out.write(done, done.relative_to(root.parent))
+"""
+
+
+def compiled(built: Path, installed: Path) -> Path:
+    """Return the wheel's files with what the browser's Python makes of its modules, as an archive.
+
+    Compiling them in the browser would take most of the time to the first answer. Where Node is
+    missing, or does not do it, the wheel itself is used.
+    """
+    node, archive = shutil.which("node"), built.with_suffix(".zip")
+    if node is None:
+        return built
+    script = MADE / "compile.mjs"
+    script.write_text(COMPILE)
+    command = [node, *map(str, (script, installed, built, archive))]
+    done = subprocess.run(command, input=PACK, capture_output=True, text=True, check=False)
+    if done.returncode or not archive.exists():
+        log.warning(f"the playground's modules are not compiled: {done.stderr.strip()[-300:]}")
+        return built
+    built.unlink()
+    return archive
+
+
+def on_post_build(config: MkDocsConfig, **_: object) -> None:
+    """Copy Pyodide and the wheel beside the page, and say in a file what is there."""
+    if os.environ.get("WHOLE_SITE", "true") == "false":
+        return
+    folder = Path(config.site_dir) / "assets" / "playground"
+    folder.mkdir(parents=True, exist_ok=True)
+    installed, manifest = pyodide(), {"pyodide": "", "wheel": ""}
+    if installed is not None:
+        for name in NEEDED:
+            shutil.copy2(installed / name, folder / name)
+        manifest = {"pyodide": PYODIDE, "wheel": compiled(wheel(folder), installed).name}
+    (folder / "assets.json").write_text(json.dumps(manifest) + "\n")

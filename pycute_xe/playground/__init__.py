@@ -1,0 +1,11 @@
+"""What the playground of the site asks and shows: plain dictionaries in, plain dictionaries out.
+
+`answer` takes a request and returns texts and drawings; it needs the standard library alone, so
+that it runs in a browser, and executes nothing but operations of the library that it names.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.playground.answers import KINDS, answer, known_names
+
+__all__ = ["KINDS", "answer", "known_names"]
