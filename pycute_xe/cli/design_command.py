@@ -221,7 +221,8 @@ def _why(explored: Explored, costs: list[Cost]) -> list[str]:
     if differ:
         pairs = zip(DECIDES, every[0], every[differ[0] - 1], strict=True)
         by = next(name for name, x, y in pairs if x != y)
-        lines.append(f"  1 over {differ[0]} by {by}:")
+        other = explored.best[differ[0] - 1].candidate
+        lines.append(f"  1 over {differ[0]} by {by}; {differ[0]} is {other}:")
         lines += [f"    {one}" for one in reasons(costs[0], costs[differ[0] - 1])]
     return lines
 

@@ -42,7 +42,7 @@ def test_the_first_and_why() -> None:
         assert f"{one.least * 1e3:.4g} to {one.most * 1e3:.4g}" in line
     assert "not measured" in lines[0]
     assert "  1 to 2 tie in time and instructions" in lines[5]
-    assert lines[6] == "  1 over 3 by the most time:"
+    assert lines[6] == f"  1 over 3 by the most time; 3 is {found.best[2].candidate}:"
     assert "ties: " in done.output
     assert "8 candidates: " in done.output
     assert f"  refused: {design.refused(found)}" in lines
