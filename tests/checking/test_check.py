@@ -45,7 +45,7 @@ def test_a_reorder_that_moves_data_needs_registers_of_its_own(mma: cx.TiledMma) 
     assert report.registers == 240
     assert not report.warnings
     assert report.binds is not None
-    assert report.binds.name == "registers"
+    assert report.binds.name == "hardware threads"
 
 
 def test_registers_count_where_they_live_at_once(mma: cx.TiledMma) -> None:
