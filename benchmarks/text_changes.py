@@ -131,7 +131,7 @@ def remainders(r: random.Random, body: str) -> tuple[str, str] | None:
 
 HINTS = {
     "XE_LOAD_2D": (".ca.ca", ".uc.uc", ".st.ca", ".uc.ca"),
-    "XE_PREFETCH_2D": (".ca.ca", ".uc.ca", ".ca.uc"),
+    "XE_PREFETCH_2D": (".uc.uc", ".uc.ca", ".ca.uc"),
     "XE_STORE_2D": (".wb.wb", ".uc.uc", ".wt.wb", ".uc.wb"),
     "XE_ADD": (".uc.wb", ".uc.uc"),
 }
@@ -153,7 +153,7 @@ def _with_hints(head: str, body: str) -> str:
         match = re.search(rf"#define {name}\((?:.*\\\n)*.*\n", head)
         if match is not None:
             macro = match[0].replace(f"define {name}", f"define {name}_{l1}_{l3}")
-            head += macro.replace(".ugm", f".ugm.{l1}.{l3}")
+            head += re.sub(r"\.ugm(\.\w\w\.\w\w)?", f".ugm.{l1}.{l3}", macro)
     return head
 
 

@@ -342,6 +342,7 @@ KERNELS = [
         'compute with it: Index("k")*2',
         "Operand('A', 'f32', ('M', Index('N')*2))",
     ),
+    ("L()", "Layout(; the shape is missing", "L((4, 8), (8, 1))"),
     (
         "cx.kernel.Reduce('min')",
         "source, destination and slots are missing; Reduce(how, source",

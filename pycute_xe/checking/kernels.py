@@ -28,6 +28,7 @@ from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import doing, living
+from pycute_xe.kernel.ir.weaving import woven
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 
@@ -39,10 +40,11 @@ def judge_resources(kernel: Kernel, copies: int, findings: Findings) -> None:
     """Judge the registers and threads of a kernel, with as many address payloads as ``copies``.
 
     Registers are counted where most fragments live at once: from where one is written to where it
-    is last read, around loops too.
+    is last read, around loops too. An operand that `emit` makes in pieces counts by these.
     """
     groups = _sharing(kernel)
     counts = {_name(group): _registers(group, findings.target) for group in groups}
+    counts |= _pieces_of(kernel, groups, counts, findings.target)
     judge_registers(
         {name: counts[name] for name in _peak(kernel, groups, counts)}, findings, copies
     )
@@ -61,6 +63,20 @@ def _peak(kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]) 
 
     living(kernel.body, frozenset(), at)
     return [name for name in counts if name in best[1]]
+
+
+def _pieces_of(
+    kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int], target: Target
+) -> dict[str, int]:
+    """Return the registers of operands that go round through fewer than their whole takes."""
+    group_of = {fragment.name: _name(group) for group in groups for fragment in group}
+
+    def taken(alive: frozenset[str]) -> int:
+        return sum(counts[name] for name in {group_of[name] for name in alive})
+
+    pieces = woven(kernel, renamings(kernel), taken)
+    # Alone in its group, its name is the fragment's.
+    return {name: target.registers(each.bytes) for name, each in pieces.items() if name in counts}
 
 
 def _name(group: list[Fragment]) -> str:

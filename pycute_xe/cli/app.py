@@ -19,6 +19,7 @@ import click
 
 from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
+from pycute_xe.cli.design_command import design_command
 from pycute_xe.cli.files import (
     Extents,
     Order,
@@ -38,6 +39,7 @@ from pycute_xe.cli.kernel_commands import (
     cost_command,
     draw_command,
     explain_command,
+    mca_command,
     run_command,
     verify_command,
 )
@@ -534,4 +536,6 @@ for _command in (atom_command, atoms_command, check_command, diff_command, emit_
 for _command in (attention_command, gemm_command, layout_command, lsc_command, make_command):
     main.add_command(_command)
 for _command in (cost_command, draw_command, explain_command, run_command, verify_command):
+    main.add_command(_command)
+for _command in (design_command, mca_command):
     main.add_command(_command)

@@ -23,7 +23,14 @@ from pycute_xe.errors import InputError, quoted
 if TYPE_CHECKING:
     from pycute_xe.kernel import Kernel
 
-__all__ = ["cost_command", "draw_command", "explain_command", "run_command", "verify_command"]
+__all__ = [
+    "cost_command",
+    "draw_command",
+    "explain_command",
+    "mca_command",
+    "run_command",
+    "verify_command",
+]
 
 
 def _kernel_in(command: str, document: str) -> Kernel:
@@ -62,6 +69,35 @@ def cost_command(document: str, sizes: tuple[str, ...], device: str) -> None:
             raise InputError("cost", {"size": quoted(name)}, wrong, "write M=4096 N=4096 K=4096")
         counts[name] = int(value)
     click.echo(str(cost(_kernel_in("cost", document), device, **counts)))
+
+
+# ------------------------------------------------------------ mca
+
+
+@click.command("mca")
+@click.argument("file", type=click.File("rb"), metavar="FILE")
+@click.option("--target", default="bmg", show_default=True, help="Whose machine code it is.")
+@click.option("--threads", default=4, show_default=True, help="Threads of an engine.")
+@click.option("--group", default=0, help="Threads that share a barrier; all, if left out.")
+@click.option("--json", is_flag=True, help="Print a record.")
+@svg_option()
+def mca_command(
+    file: Any, target: str, threads: int, group: int, json: bool, svg: Path | None
+) -> None:
+    """Tell what machine code waits for, clock by clock.
+
+    FILE is a binary of ocloc (a zebin), or the text that iga64 -d prints; - is standard input.
+
+    \b
+      pycute-xe mca gemm.asm --target bmg
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.native import timing
+
+    data: bytes = file.read()
+    code = data if data.startswith(b"\x7fELF") else data.decode("utf-8", "replace")
+    out = timing(code, target, threads, group=group)
+    saved_drawing("mca", svg, out)
+    click.echo(out.to_json() if json else str(out))
 
 
 # ------------------------------------------------------------ verify

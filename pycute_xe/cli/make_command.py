@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
@@ -22,7 +22,7 @@ __all__ = ["KINDS", "attention_command", "make_command"]
 # Functions of `pycute_xe.kernel`, which is not imported for the help.
 KINDS = (
     *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
-    *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm"),
+    *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
 )
 
 Command = Callable[..., None]
@@ -60,12 +60,13 @@ def make_command(kind: str, save: str | None, **options: Any) -> None:
     """Make a kernel of a kind: its listing, or with --save its document.
 
     NAME=VALUE are the arguments of the function of this name in pycute_xe.kernel; NAME.KEY=VALUE
-    is an entry of one that is a mapping.
+    is an entry of one that is a mapping. The configuration of from_cutlass is a file of C++.
 
     \b
       pycute-xe make split_k parts=4 --tile 128x128x32 --subgroups 4x4 --save k.json
       pycute-xe make dual_gemm combine='silu(acc0) * acc1' --tile 128x128x32 --subgroups 8x4
       pycute-xe make gemm 'also.rows[m]=sum(n, acc)' types.A=s8 --save - | pycute-xe verify -
+      pycute-xe make from_cutlass configuration=gemm.hpp group=128 --save k.json
     """  # noqa: D301 - the backspace keeps click from joining the lines
     _write(_made(kind, **options), save)
 
@@ -127,6 +128,8 @@ def _tiled(
 
 def _arguments(kind: str, function: Callable[..., Any], given: tuple[str, ...]) -> dict[str, Any]:
     """Return arguments by name, each as its annotation wants it."""
+    from pycute_xe.cutlass.configuration import CutlassType
+    from pycute_xe.files import MOST_CHARACTERS
     from pycute_xe.kernel.kinds.gemms import Given
 
     hints = get_type_hints(inspect.unwrap(function))
@@ -142,6 +145,9 @@ def _arguments(kind: str, function: Callable[..., Any], given: tuple[str, ...]) 
         if dot:
             out.setdefault(name, {})[key] = value
             continue
+        if CutlassType in get_args(hints[name]):
+            with click.open_file(value, "rb") as file:
+                value = file.read(MOST_CHARACTERS + 1).decode("utf-8", "replace")
         readings = [one for one in _readings(value) if conforms(one, hints[name])]
         if not readings:
             condition = f"{name} cannot be {quoted(value)}"

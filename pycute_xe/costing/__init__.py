@@ -7,7 +7,8 @@ these and the figures, and says what binds and what was assumed.
 
 from __future__ import annotations
 
-from pycute_xe.costing.account import Cost, cost
+from pycute_xe.costing.account import Cost, cost, cost_of
 from pycute_xe.costing.device import Device, devices
+from pycute_xe.costing.facts import KernelFacts, facts_of
 
-__all__ = ["Cost", "Device", "cost", "devices"]
+__all__ = ["Cost", "Device", "KernelFacts", "cost", "cost_of", "devices", "facts_of"]

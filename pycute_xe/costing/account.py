@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from pycute_xe.arch.target import Target
 from pycute_xe.costing.device import Device, Figure, get_device
-from pycute_xe.costing.facts import Facts, facts
+from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
 from pycute_xe.errors import InputError, with_article
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
 from pycute_xe.typing import glance, shown
 
-__all__ = ["Bound", "Cost", "cost"]
+__all__ = ["Bound", "Cost", "cost", "cost_of"]
 
 CHANGE = 0.3
 """By how much a figure is changed to see what it decides."""
@@ -137,9 +137,27 @@ def cost(
     chosen = get_device(device)
     if figures:
         chosen = chosen.with_figures(dict(figures))
-    counted = facts(kernel, chosen, sizes, tables or {})
-    bounds = bounds_of(counted, chosen)
-    return Cost(kernel, chosen, counted, bounds, chosen["launch"], _unknown(counted))
+    sizes_of(kernel, sizes)
+    return cost_of(facts_of(kernel, chosen.target), chosen, sizes, tables)
+
+
+def cost_of(
+    known: KernelFacts,
+    device: Device,
+    sizes: Mapping[str, int],
+    tables: Mapping[str, Any] | None = None,
+) -> Cost:
+    """Return what a kernel whose facts are known costs at a size. Raises as `cost`.
+
+    >>> import pycute_xe as cx
+    >>> from pycute_xe.costing import devices
+    >>> known = facts_of(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
+    >>> cost_of(known, devices()[0], {"M": 4096, "N": 4096, "K": 4096}).binds
+    'DPAS'
+    """
+    counted = known.at(sizes, device.cores, tables)
+    bounds = bounds_of(counted, device)
+    return Cost(known.kernel, device, counted, bounds, device["launch"], _unknown(counted))
 
 
 def bounds_of(counted: Facts, device: Device) -> tuple[Bound, ...]:
@@ -156,10 +174,10 @@ def bounds_of(counted: Facts, device: Device) -> tuple[Bound, ...]:
         figure = device[name]
         clocks = count * share / over
         least, most = clocks / (clock.most * 1e6), clocks / (clock.least * 1e6)
-        if name == "dpas_row":  # clocks for each, not so many in a clock
-            least, most = least * figure.least, most * figure.most
-        else:
+        if figure.is_rate:
             least, most = least / figure.most, most / figure.least
+        if not figure.is_rate:
+            least, most = least * figure.least, most * figure.most
         return Bound(resource, least, most, (name, "clock"), detail)
 
     out = [

@@ -28,6 +28,11 @@ class Figure:
     kind: str
     source: str
 
+    @property
+    def is_rate(self) -> bool:
+        """Whether more of it is faster; the others say what one thing takes."""
+        return UNITS[self.name][1]
+
     def scaled(self, factor: float) -> Figure:
         """Return the figure times a factor: what an estimate does with another one."""
         least, most = self.least * factor, self.most * factor
@@ -39,19 +44,20 @@ class Figure:
         return f"{self.name} {value} {self.unit} ({self.kind}: {self.source})"
 
 
-UNITS = {
-    "clock": "MHz",
-    "memory rate": "GB/s",
-    "dpas_row": "clocks a row of DPAS",
-    "alu": "SIMD16 instructions a clock and engine",
-    "l1": "bytes a clock and core",
-    "l2": "bytes a clock and core",
-    "memory": "of the memory's rate",
-    "launch": "microseconds",
-    "widen": "instructions for 16 elements",
-    "convert": "instructions for 16 elements",
-    "function": "instructions for an operation on 16 elements",
+UNITS: dict[str, tuple[str, bool]] = {
+    "clock": ("MHz", True),
+    "memory rate": ("GB/s", True),
+    "dpas_row": ("clocks a row of DPAS", False),
+    "alu": ("SIMD16 instructions a clock and engine", True),
+    "l1": ("bytes a clock and core", True),
+    "l2": ("bytes a clock and core", True),
+    "memory": ("of the memory's rate", True),
+    "launch": ("microseconds", False),
+    "widen": ("instructions for 16 elements", False),
+    "convert": ("instructions for 16 elements", False),
+    "function": ("instructions for an operation on 16 elements", False),
 }
+"""The unit of each figure, and whether it is a rate: more of it is faster."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,9 @@ class Device:
             _ = self[name]
             if type(value) not in (int, float) or not 0 < value < inf:
                 wrong = f"{name} is {quoted(value)}, not a number above 0"
-                raise TargetError("cost", {"figure": name}, wrong, f"give {name} in {UNITS[name]}")
+                raise TargetError(
+                    "cost", {"figure": name}, wrong, f"give {name} in {UNITS[name][0]}"
+                )
         figures = tuple(
             Figure(f.name, changed[f.name], changed[f.name], f.unit, "assumed", "given by the call")
             if f.name in changed
@@ -132,7 +140,7 @@ def _read(row: Row) -> Device:
 
 
 def _figure(name: str, value: tuple[float, float], kind: str, source: str) -> Figure:
-    return Figure(name, value[0], value[1], UNITS[name], kind, source)
+    return Figure(name, value[0], value[1], UNITS[name][0], kind, source)
 
 
 def get_device(given: str | Target | Device) -> Device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -13,20 +14,31 @@ import numpy as np
 
 from pycute_xe.arch.regions import moves
 from pycute_xe.arch.registers import occupancy
+from pycute_xe.arch.target import Target, get_target
 from pycute_xe.atom import is_identity
 from pycute_xe.bulk import entries
 from pycute_xe.checking import check
-from pycute_xe.costing.device import Device
+from pycute_xe.costing.closed import Closed, closed_work
 from pycute_xe.errors import InputError, LegalityError, quoted
 from pycute_xe.executing.counting import Work, work_of
 from pycute_xe.executing.space import anchors, given, grid_space
-from pycute_xe.kernel import Convert, Kernel, Load, Map, Mma, Reorder
+from pycute_xe.kernel import (
+    AtomicStore,
+    Convert,
+    Kernel,
+    Load,
+    Map,
+    Mma,
+    Reorder,
+    Statement,
+    Store,
+)
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.spec.expression import Apply, Expression, parts
 
-__all__ = ["Facts", "facts"]
+__all__ = ["Facts", "KernelFacts", "facts_of"]
 
 
 @dataclass(frozen=True)
@@ -95,101 +107,172 @@ def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
     return {name: int(value) for name, value in given.items()}
 
 
-def facts(
-    kernel: Kernel, device: Device, sizes: Mapping[str, int], inputs: Mapping[str, Any]
-) -> Facts:
-    """Return what a kernel does at a size.
+@dataclass(frozen=True, eq=False)
+class KernelFacts:
+    """What is known of a kernel on a target before its sizes: registers, and its work by formulas.
 
-    Law: messages, bytes, DPAS and barriers are those of `run`'s report. Raises as `work_of`, and
-    `InputError` for sizes that are missing or are not the kernel's.
+    ``registers``, ``grf_mode`` and ``resident`` are those of `Facts`; `at` gives these at a size.
     """
-    known = sizes_of(kernel, sizes)
-    every = tuple(work_of(kernel, known, inputs, device.target))
-    messages, nbytes = Counter[str](), Counter[str]()
-    for work in every:
-        if work.messages:
-            messages[work.sent] += work.messages
-            nbytes[work.sent] += work.nbytes
-    multiplied = [(w.dpas, w.statement.mma.atom.op) for w in every if isinstance(w.statement, Mma)]
-    steps = [_steps(kernel, work) for work in every]
-    checked = check(kernel, device.target)
-    mode = checked.grf_mode or max(device.target.grf_modes)
+
+    kernel: Kernel
+    target: Target
+    registers: int
+    grf_mode: int
+    resident: int
+    closed: Closed | None
+    each: tuple[tuple[Mapping[str, int], tuple[int, int]], ...]
+
+    def at(
+        self, sizes: Mapping[str, int], cores: int, inputs: Mapping[str, Any] | None = None
+    ) -> Facts:
+        """Return what the kernel does at a size on so many Xe cores.
+
+        Law: messages, bytes, DPAS and barriers are those of `run`'s report. Raises `InputError` for
+        sizes that are missing or are not the kernel's, and as `work_of`.
+        """
+        known = sizes_of(self.kernel, sizes)
+        every, steps, shares = self._works(known, inputs or {})
+        return self._summed(known, every, steps, shares, cores, inputs or {})
+
+    def _works(
+        self, sizes: Mapping[str, int], inputs: Mapping[str, Any]
+    ) -> tuple[list[Work], list[Mapping[str, int]], list[tuple[int, int]]]:
+        """Return the work of each statement, its steps each time, and what share is fetched."""
+        if self.closed is None:
+            every = list(work_of(self.kernel, sizes, inputs, self.target))
+            each = [_each(self.kernel, work.statement) for work in every]
+        else:
+            numbered = list(self.closed.at(sizes))
+            every = [work for _, work in numbered]
+            each = [self.each[number] for number, _ in numbered]
+        return every, [steps for steps, _ in each], [share for _, share in each]
+
+    def _summed(
+        self,
+        sizes: dict[str, int],
+        every: list[Work],
+        steps: list[Mapping[str, int]],
+        shares: list[tuple[int, int]],
+        cores: int,
+        inputs: Mapping[str, Any],
+    ) -> Facts:
+        kernel = self.kernel
+        messages, nbytes, did = Counter[str](), Counter[str](), Counter[str]()
+        fetched = 0
+        for work, step, (part, whole) in zip(every, steps, shares, strict=True):
+            if work.messages:
+                messages[work.sent] += work.messages
+                nbytes[work.sent] += work.nbytes
+                fetched += work.nbytes * part // whole
+            for name, count in step.items():
+                did[name] += count * work.times
+        of_mma = [(w.dpas, w.statement.mma.atom.op) for w in every if isinstance(w.statement, Mma)]
+        if self.closed is None:
+            grid = grid_space(kernel, sizes, given("cost", kernel, inputs))
+            groups = grid.size // kernel.subgroups
+        else:
+            groups = prod(count.at(sizes) for _, count in kernel.grid)
+        at_once = self.resident * cores
+        waves = -(-groups // at_once)
+        extents = {o.name: shape_of(o, sizes) for o in kernel.operands}
+        return Facts(
+            sizes=sizes,
+            messages=dict(messages),
+            nbytes=dict(nbytes),
+            requested=sum(nbytes[name] for name in ("load", "store", "atomic")),
+            fetched=fetched,
+            least=sum(prod(extents[o.name]) * o.value_type.bits // 8 for o in kernel.operands),
+            shared=sum(nbytes[name] for name in ("shared load", "shared store")),
+            dpas=sum(work.dpas for work in every),
+            rows=sum(count * op.M for count, op in of_mma),
+            operations=sum(2 * count * op.M * op.N * op.K for count, op in of_mma),
+            barriers=sum(work.barriers for work in every),
+            moves=did["move"],
+            widened=did["widen"],
+            converted=did["convert"],
+            computed=did["function"],
+            registers=self.registers,
+            grf_mode=self.grf_mode,
+            over=max(0, self.registers - self.grf_mode),
+            groups=groups,
+            subgroups=kernel.subgroups,
+            resident=self.resident,
+            waves=waves,
+            last=(groups - (waves - 1) * at_once) / at_once,
+        )
+
+
+def facts_of(kernel: Kernel, target: str | Target = "bmg") -> KernelFacts:
+    """Return what is known of a kernel on a target before its sizes; asked again, the same value.
+
+    Raises `LegalityError` for a kernel that `check` refuses there.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> known = facts_of(gemm, "bmg")
+    >>> known.registers, known.at({"M": 512, "N": 512, "K": 64}, cores=20).dpas
+    (224, 8192)
+    """
+    return _facts_of(kernel, get_target(target))
+
+
+@lru_cache(maxsize=2048)
+def _facts_of(kernel: Kernel, target: Target) -> KernelFacts:
+    checked = check(kernel, target)
+    mode = checked.grf_mode or max(target.grf_modes)
     slm = sum(array.bytes for array in kernel.shared)
-    resident = occupancy(slm, kernel.subgroups, device.target, mode).groups
-    grid = grid_space(kernel, known, given("cost", kernel, inputs))
-    groups = grid.size // kernel.subgroups
+    resident = occupancy(slm, kernel.subgroups, target, mode).groups
     if checked.errors or not resident:
         wrong = str(checked.errors[0]) if checked.errors else "a work-group does not fit a core"
-        given_to = {"kernel": kernel.name, "target": device.target}
+        given_to = {"kernel": kernel.name, "target": target}
         raise LegalityError("cost", given_to, wrong, "see check(kernel, target)")
-    at_once = resident * device.cores
-    waves = -(-groups // at_once)
-    shapes = {o.name: shape_of(o, known) for o in kernel.operands}
-    return Facts(
-        sizes=known,
-        messages=dict(messages),
-        nbytes=dict(nbytes),
-        requested=sum(nbytes[name] for name in ("load", "store", "atomic")),
-        fetched=sum(map(_fetched, every)),
-        least=sum(prod(shapes[o.name]) * o.value_type.bits // 8 for o in kernel.operands),
-        shared=sum(nbytes[name] for name in ("shared load", "shared store")),
-        dpas=sum(work.dpas for work in every),
-        rows=sum(count * op.M for count, op in multiplied),
-        operations=sum(2 * count * op.M * op.N * op.K for count, op in multiplied),
-        barriers=sum(work.barriers for work in every),
-        moves=sum(step.get("move", 0) for step in steps),
-        widened=sum(step.get("widen", 0) for step in steps),
-        converted=sum(step.get("convert", 0) for step in steps),
-        computed=sum(step.get("function", 0) for step in steps),
-        registers=checked.registers,
-        grf_mode=mode,
-        over=max(0, checked.registers - mode),
-        groups=groups,
-        subgroups=kernel.subgroups,
-        resident=resident,
-        waves=waves,
-        last=(groups - (waves - 1) * at_once) / at_once,
-    )
+    closed = closed_work(kernel, target)
+    counted = closed.counted if closed is not None else ()
+    each = tuple(_each(kernel, one.statement) for one in counted)
+    return KernelFacts(kernel, target, checked.registers, mode, resident, closed, each)
 
 
-def _fetched(work: Work) -> int:
-    """The bytes that a core brings: what its subgroups load alike counts once."""
-    statement = work.statement
-    if work.sent not in ("load", "store", "atomic"):
-        return 0
+def _each(kernel: Kernel, statement: Statement) -> tuple[Mapping[str, int], tuple[int, int]]:
+    return _steps(kernel, statement), _fetched(statement)
+
+
+def _fetched(statement: Statement) -> tuple[int, int]:
+    """The share of its bytes that a core brings: what its subgroups load alike counts once."""
+    if not isinstance(statement, (Load, Store, AtomicStore)):
+        return 0, 1
     if not isinstance(statement, Load) or any(
         SUBGROUP_INDEX in index.names for index in statement.at
     ):
-        return work.nbytes
+        return 1, 1
     places = anchors(statement.copy)
     blocks = places.reshape(-1, places.shape[2])
-    return work.nbytes * len(np.unique(blocks, axis=0)) // len(blocks)
+    return len(np.unique(blocks, axis=0)), len(blocks)
 
 
-def _steps(kernel: Kernel, work: Work) -> dict[str, int]:
-    """Instructions on registers, each of 16 elements, by what they do."""
-    match work.statement:
+def _steps(kernel: Kernel, statement: Statement) -> dict[str, int]:
+    """Instructions on registers, each of 16 elements, by what they do, for one execution."""
+    match statement:
         case Convert(source, destination):
-            return _converted(kernel, source, destination, work.times)
+            return _converted(kernel, source, destination)
         case Reorder(source, destination, slots):
             of, to = kernel.fragment(source), kernel.fragment(destination)
             if of.value_type != to.value_type:
-                return _converted(kernel, source, destination, work.times)
+                return _converted(kernel, source, destination)
             if destination in renamings(kernel) or is_identity(slots):
                 return {}
             made = moves(entries(slots), of.value_type.bits, to.elements)
-            return {"move": work.times * sum(move.instructions for move in made)}
+            return {"move": sum(move.instructions for move in made)}
         case Map(destination, value):
             count = -(-kernel.fragment(destination).elements // 16)
-            return {"function": work.times * count * _operations(value)}
+            return {"function": count * _operations(value)}
         case _:
             return {}
 
 
-def _converted(kernel: Kernel, source: str, destination: str, times: int) -> dict[str, int]:
+def _converted(kernel: Kernel, source: str, destination: str) -> dict[str, int]:
     of, to = (kernel.fragment(name).value_type for name in (source, destination))
     step = "widen" if of.kind != "float" and to.kind == "float" else "convert"
-    return {step: times * -(-kernel.fragment(destination).elements // 16)}
+    return {step: -(-kernel.fragment(destination).elements // 16)}
 
 
 def _operations(value: Expression) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any, cast
 
+from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.makers import workgroup_mma
 from pycute_xe.atom.mma_atom import XE_DPAS_TT
 from pycute_xe.cutlass.configuration import CutlassType, Pointer, kind_of, shown, tag_of
@@ -13,7 +14,7 @@ from pycute_xe.facts import rows
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["built_epilogue", "built_mainloop"]
+__all__ = ["built_epilogue", "built_mainloop", "is_declared"]
 
 MOST_SUBGROUPS = 32
 """As many as a builder lets a work-group have."""
@@ -51,12 +52,30 @@ def _demand_tile(tile: Any, cluster: Any) -> None:
 
 
 def _atom(m: int, a: Any, b: Any, c: Any) -> Any:
-    """The DPAS of the types if there is one, else that of A in bf16, or that of f16."""
-    types = {"c": str(c), "a": str(a), "b": str(b)}
-    for row in rows("cutlass", "dpas"):
-        if all(kind in cast("tuple[str, ...]", row[x]) for x, kind in types.items()):
-            return XE_DPAS_TT(m, c, a, b)
+    """The DPAS of the types if there is one, else that of A in bf16, or that of f16.
+
+    The builder takes f16 by default, since converting to it takes fewer instructions.
+    """
+    if _is_declared(str(c), str(a), str(b)):
+        return XE_DPAS_TT(m, c, a, b)
     return XE_DPAS_TT(m, "f32", "bf16" if a == as_numeric("bf16") else "f16")
+
+
+def _is_declared(c: str, a: str, b: str) -> bool:
+    types = {"c": c, "a": a, "b": b}
+    return any(
+        all(kind in cast("tuple[str, ...]", row[x]) for x, kind in types.items())
+        for row in rows("cutlass", "dpas")
+    )
+
+
+def is_declared(op: Dpas) -> bool:
+    """Whether CuTe C++ declares an operation: its types stand in the rows ``[[dpas]]``.
+
+    >>> is_declared(XE_DPAS_TT(8, "f32", "bf16")), is_declared(XE_DPAS_TT(8, "f32", "f8e4m3"))
+    (True, False)
+    """
+    return all(_is_declared(str(c), str(op.A), str(op.B)) for c in (op.C, op.D))
 
 
 def built_mainloop(arguments: tuple[Any, ...]) -> CutlassType:

@@ -14,6 +14,7 @@ from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.atom.cpp_text import tiler_cpp
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
+from pycute_xe.cutlass.builders import is_declared
 from pycute_xe.emitting.cute_parts import Parts, Role
 from pycute_xe.emitting.instructions import as_f32
 from pycute_xe.emitting.writer import Writer, Writes, demand_entries, plain_text
@@ -325,6 +326,8 @@ def _(writer: CuteWriter, statement: ir.Map) -> None:
 @CUTE.of(ir.Mma)
 def _(writer: CuteWriter, statement: ir.Mma) -> None:
     parts, mma = writer.parts, statement.mma
+    if not is_declared(mma.atom.op):
+        _refuse(writer.kernel, f"CuTe C++ does not declare {mma.atom.op.to_cpp()}")
     a = writer.viewed(statement.a, parts.of_mma(mma, "A"))
     b = writer.viewed(statement.b, parts.of_mma(mma, "B"))
     c = writer.viewed(statement.accumulator, parts.of_mma(mma, "C"))

@@ -13,11 +13,12 @@ from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.arch.regions import GRF, SPAN, Move, Region, moves, moves_from, region
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.emitting.weaving import woven
+from pycute_xe.cutlass.hints import block_hint
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel.ir.weaving import woven
 from pycute_xe.numeric import as_numeric
 
 __all__ = [
@@ -120,6 +121,7 @@ class Message:
 def block_message(message: Message) -> Block2DMessage:
     """Return a message as the manual's vISA has it; indices are left out."""
     name, op = message.surface.operand, message.block.op
+    l1, l3 = block_hint(op)
     return Block2DMessage(
         message.block,
         dst=message.register if op == "load" else None,
@@ -128,6 +130,8 @@ def block_message(message: Message) -> Block2DMessage:
         x="x",
         y="y",
         exec_mask="M1",
+        l1=l1,
+        l3=l3,
     )
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pycute_xe.arch.target import get_target
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.shared import messages
-from pycute_xe.emitting.weaving import peak
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.weaving import peak
 
 __all__ = ["Plan", "planned"]
 

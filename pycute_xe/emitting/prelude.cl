@@ -13,7 +13,7 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
 #define XE_AT(S, X, Y) \
   "rw.u"((S).base), "rw.u"((S).width), "rw.u"((S).height), "rw.u"((S).pitch), "rw.u"(X), "rw.u"(Y)
 
-// Load a block at (x elements, y rows) into registers, store one, or bring one into the cache.
+// Load a block at (x elements, y rows) into registers, store one, or bring one into the caches.
 #define XE_LOAD_2D(TO, BLOCK, S, X, Y) \
   __asm__ volatile("lsc_load_block2d.ugm (M1, 1) " #TO ":" #BLOCK \
                    " flat[%0,%1,%2,%3,%4,%5]" ::XE_AT(S, X, Y))
@@ -21,7 +21,7 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
   __asm__ volatile("lsc_store_block2d.ugm (M1, 1) flat[%0,%1,%2,%3,%4,%5] " #FROM \
                    ":" #BLOCK ::XE_AT(S, X, Y))
 #define XE_PREFETCH_2D(BLOCK, S, X, Y) \
-  __asm__ volatile("lsc_load_block2d.ugm (M1, 1) %%null:" #BLOCK \
+  __asm__ volatile("lsc_load_block2d.ugm.ca.ca (M1, 1) %%null:" #BLOCK \
                    " flat[%0,%1,%2,%3,%4,%5]" ::XE_AT(S, X, Y))
 
 // The same by an address payload that stays in a register P: made for COUNT blocks side by side, and

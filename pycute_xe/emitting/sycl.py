@@ -95,13 +95,18 @@ def sycl(kernel: Kernel, spelled: Kernel, changed: dict[str, str]) -> str:
     Raises `KernelError` for a kernel that claims nothing, or that CuTe C++ cannot say.
     """
     claimed(kernel)
+    try:
+        text = cute(spelled, _HEADERS)
+    except KernelError as error:
+        given = {**error.operands, "to": '"sycl"'}
+        raise KernelError(error.operation, given, error.condition, error.fix) from None
     space = f"{spelled.name}_xe"
     sizes = ",".join(f"{name}={size}" for name, size in _common(kernel).items())
     return "\n".join(
         [
             _BUILD.format(name=spelled.name, sizes=f"--size {sizes}", extensions=_EXTENSIONS)
             + "\n".join(f"// {old} is called {new} here." for old, new in changed.items()),
-            cute(spelled, _HEADERS),
+            text,
             "#ifndef REGISTERS",
             "#define REGISTERS 256  // of a thread",
             "#endif",

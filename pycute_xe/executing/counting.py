@@ -28,7 +28,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.statements import Touched
 
-__all__ = ["Work", "work_of"]
+__all__ = ["Work", "work_done", "work_of"]
 
 Copying: TypeAlias = Prefetch | Load | Store | AtomicStore
 
@@ -69,10 +69,19 @@ def work_of(
 
 
 def _work(kernel: Kernel, placed: Mapping[str, Placed], statement: Statement, space: Space) -> Work:
-    touched, times = statement.touched, space.size
-    moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
+    copying = isinstance(statement, (Prefetch, Load, Store, AtomicStore))
+    nbytes = _bytes(placed, statement, space) if copying else 0
+    return work_done(kernel, statement, space.size, nbytes)
+
+
+def work_done(kernel: Kernel, statement: Statement, times: int, nbytes: int = 0) -> Work:
+    """Return the work of a statement that subgroups execute so often in all.
+
+    ``nbytes`` are those that its messages move inside the surfaces. Raises `KernelError` for a
+    statement that moves what is in memory by messages of another kind.
+    """
+    touched = statement.touched
     if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
-        nbytes = _bytes(placed, statement, space)
         return Work(statement, times, _sent(touched), statement.copy.messages * times, nbytes)
     if touched.from_shared or touched.to_shared:
         fragments = map(kernel.fragment, (*touched.reads, *touched.writes))
@@ -86,7 +95,8 @@ def _work(kernel: Kernel, placed: Mapping[str, Placed], statement: Statement, sp
     if isinstance(statement, Mma):
         m_and_k, (n, _) = (statement.mma.repetitions(name) for name in "AB")
         return Work(statement, times, dpas=prod(m_and_k) * n * times)
-    if placed.keys() & moved:
+    moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
+    if any(operand.modes for operand in kernel.operands if operand.name in moved):
         raise KernelError(
             "run",
             {"statement": type(statement).__name__},

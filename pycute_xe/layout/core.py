@@ -93,6 +93,7 @@ def is_valid(shape: Shape, stride: Stride, level: int = 0) -> bool:
 
 
 _LEAVES = frozenset({int, Basis})
+_LEFT_OUT = cast("Shape", None)
 
 
 def check_shape(part: Shape, whole: Shape) -> None:
@@ -197,8 +198,10 @@ class Layout:
 
     _repr_mimebundle_ = shown
 
-    def __init__(self, shape: Shape, stride: Stride = None, *more: Never) -> None:
+    def __init__(self, shape: Shape = _LEFT_OUT, stride: Stride = None, *more: Never) -> None:
         """Check the shape, the strides and that they nest alike."""
+        if shape is _LEFT_OUT:
+            raise InputError("Layout", {}, "the shape is missing", "write Layout((4, 8), (8, 1))")
         if more:
             given = (shape, stride, *more)
             wrong = f"a layout takes a shape and a stride, not {len(given)} values"

@@ -6,11 +6,14 @@
 comes back as instructions with typed `operands` (`assembly`); `arithmetic` computes on registers,
 `messages` hands messages to `pycute_xe.machine`, `comparison` drives the threads, and `judging`
 holds the results side by side. `origins` reads what the compiler says of each instruction, and
-`explaining` makes an `explained` kernel of it.
+`explaining` makes an `explained` kernel of it. `timing` runs machine code of any maker clock by
+clock (`clocks`).
 """
 
 from __future__ import annotations
 
+from pycute_xe.native.clocks.reading import timing
+from pycute_xe.native.clocks.report import Timing
 from pycute_xe.native.comparison import run
 from pycute_xe.native.compiler import Binary, compile, compile_text
 from pycute_xe.native.explained import Explained
@@ -22,6 +25,7 @@ __all__ = [
     "Binary",
     "Comparison",
     "Explained",
+    "Timing",
     "Toolchain",
     "compare",
     "compile",
@@ -29,5 +33,6 @@ __all__ = [
     "explain",
     "missing",
     "run",
+    "timing",
     "toolchains",
 ]

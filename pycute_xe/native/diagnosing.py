@@ -35,13 +35,17 @@ Again: TypeAlias = Callable[[Kernel, Mapping[str, Any]], Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Wrong:
-    """An output: its type, what is expected, what is there, and where that is wrong."""
+    """An output: its type, what is expected, what is there, and where that is wrong.
+
+    ``allowed`` is how far it may be apart as a share of its largest element.
+    """
 
     name: str
     kind: Numeric
     expected: Array
     got: Array
     where: NDArray[np.bool_]
+    allowed: float = 0.0
 
     @property
     def element(self) -> str:
@@ -59,6 +63,16 @@ class Wrong:
         """What is expected at the wrong elements, and what is there."""
         return tuple(x[self.where].astype(np.float64) for x in (self.expected, self.got))  # pyright: ignore[reportReturnType]
 
+    def explained(self, instead: Array) -> bool:
+        """Whether these are what is there at the wrong elements, as near as is allowed."""
+        values, there = instead.astype(np.float64), self.got[self.where].astype(np.float64)
+        same = (values == there) | ((values != values) & (there != there))
+        if self.allowed:
+            step = np.abs(there) * 2.0 ** (1 - _bits(self.kind))
+            with np.errstate(invalid="ignore"):
+                same |= np.abs(values - there) <= self.allowed * _largest(self) + step
+        return bool(same.all())
+
 
 def diagnosed(
     kernel: Kernel, given: Mapping[str, Any], wrong: list[Wrong], again: Again
@@ -75,8 +89,9 @@ def _hypotheses(
 ) -> Iterator[tuple[str, str]]:
     if all(map(_negative, wrong)):
         yield "sign", "each is the negative of what it should be"
-    for what, outputs in _negated(kernel, given, again):
-        if all(_equal(outputs[one.name][one.where], one.got[one.where]) for one in wrong):
+    negated = () if all(map(_one_number, wrong)) else _negated(kernel, given, again)
+    for what, outputs in negated:
+        if all(one.explained(outputs[one.name][one.where]) for one in wrong):
             yield "sign", f"each is what it is with {what} negated"
     if all(one.kind.kind != "float" and _within(one, 1) for one in wrong):
         yield "rounding", "none by more than 1"
@@ -118,13 +133,15 @@ def _bits_used(values: Array) -> NDArray[np.int64]:
     return np.where(whole == 0, 0, 54 - lowest)
 
 
-def _equal(a: Array, b: Array) -> bool:
-    return bool(((a == b) | ((a != a) & (b != b))).all())
-
-
 def _negative(one: Wrong) -> bool:
-    expected, got = one.numbers()
-    return _equal(-expected, got)
+    expected, _ = one.numbers()
+    return one.explained(-expected)
+
+
+def _one_number(one: Wrong) -> bool:
+    """Whether several wrong elements are all one number: a sign leaves more than that."""
+    values = np.unique(one.numbers()[1])
+    return values.size == 1 and int(np.count_nonzero(one.where)) > 1
 
 
 def _within(one: Wrong, allowed: Any) -> bool:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.arch.lsc import Descriptor, operations
+from pycute_xe.cutlass.hints import block_hint
 from pycute_xe.errors import CuteError, MachineError
 from pycute_xe.executing.thread import shared_room
 from pycute_xe.kernel import Kernel
@@ -26,6 +27,7 @@ from pycute_xe.machine.trace import (
     Trace,
     UnwrittenFault,
 )
+from pycute_xe.native.assembly import Instruction
 from pycute_xe.native.compiler import Binary
 from pycute_xe.native.messages import described
 
@@ -76,9 +78,12 @@ def hints(binary: Binary, kernel: Kernel) -> Iterator[Difference]:
     """
     for instruction in binary.assembly.instructions:
         message = described(instruction, binary.target)
-        if message is None or not _of_statement(message) or (message.l1, message.l3) == _NO_HINT:
+        if message is None or not _of_statement(message):
             continue
-        words = f"{message.l1}.{message.l3} instead of none"
+        asked, meant = f"{message.l1}.{message.l3}", _hint(message, instruction)
+        if asked == meant:
+            continue
+        words = f"{asked} instead of {meant}"
         yield Difference("cache hint", f"{message.op} of {message.data}, {instruction}", words)
     _, room = shared_room(kernel)
     if binary.info.slm != room:
@@ -86,7 +91,12 @@ def hints(binary: Binary, kernel: Kernel) -> Iterator[Difference]:
         yield Difference("shared memory", "what a work-group reserves", words)
 
 
-_NO_HINT = ("df", "df")
+def _hint(message: Descriptor, instruction: Instruction) -> str:
+    """What the caches are asked for by the message of a statement."""
+    to = instruction.to
+    stores = message.op.startswith("store") or not operations()[message.op].block2d
+    op = "store" if stores else "prefetch" if to is None or to.file == "null" else "load"
+    return ".".join(block_hint(op))
 
 
 def _of_statement(message: Descriptor) -> bool:
@@ -279,6 +289,8 @@ def fault(error: CuteError) -> Difference:
     barriers: the machine refuses: thread 1 never arrives
     """
     kind = _FAULTS.get(type(error))
+    if kind is None and error.operation == "Dpas":
+        kind = "precision"
     if kind is None and isinstance(error, UnwrittenFault):
         kind = "lanes" if error.operation == "read" else "shared memory"
     if kind is None and isinstance(error, MachineError):

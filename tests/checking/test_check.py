@@ -41,8 +41,9 @@ def test_all_hardware_threads_of_a_battlemage_core_are_taken(mma: cx.TiledMma) -
 def test_a_reorder_that_moves_data_needs_registers_of_its_own(mma: cx.TiledMma) -> None:
     report = cx.check(cx.kernel.gemm(mma, a="col"), "bmg")
     assert report
-    assert report.registers == 256
-    assert [f.broken.rule for f in report.warnings] == ["register-room"]
+    # 128 of accumulator, 32 of A, 64 of B, and two pieces of eight of the reordered A.
+    assert report.registers == 240
+    assert not report.warnings
     assert report.binds is not None
     assert report.binds.name == "registers"
 
@@ -188,7 +189,7 @@ def test_unknown_targets_and_things_without_rules(mma: cx.TiledMma) -> None:
 def test_near_the_last_register_a_check_says_how_often_such_kernels_spilled() -> None:
     """Counts of rows, each of which names the compiler; below them nothing is said."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
-    (full,) = [r for r in cx.check(cx.kernel.gemm(mma, a="col")).resources if r.name == "registers"]
+    (full,) = [r for r in cx.check(cx.kernel.gemm(mma, d="col")).resources if r.name == "registers"]
     assert "of 11 such kernels that were compiled, 11 spilled" in full.detail
     (roomy,) = [r for r in cx.check(cx.kernel.gemm(mma)).resources if r.name == "registers"]
     assert "spilled" not in roomy.detail

@@ -29,7 +29,7 @@ def test_every_kind_is_offered() -> None:
         if inspect.isfunction(function := inspect.unwrap(getattr(cx.kernel, name)))
         and next(iter(inspect.signature(function).parameters.values())).annotation == "TiledMma"
     }
-    assert set(KINDS) == kinds
+    assert set(KINDS) == kinds | {"from_cutlass"}
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from compiled_kinds import CASES
 
 import pycute_xe as cx
 from pycute_xe.cli import main
-from pycute_xe.costing import devices
+from pycute_xe.costing import devices, facts_of
 from pycute_xe.errors import CuteError, InputError, KernelError, LegalityError, TargetError
+from pycute_xe.executing.counting import work_of
 from pycute_xe.files import to_json
 from pycute_xe.kernel.schedules import StreamK, plan_tables, tile_counts
 
@@ -106,6 +107,37 @@ def test_a_schedule_is_counted_with_its_tables() -> None:
     assert found.facts.dpas == report.dpas
     with pytest.raises(KernelError, match="depends on elements of"):
         cx.cost(kernel, "bmg", **sizes_of(report))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_formulas_count_what_points_do(name: str) -> None:
+    """Where a kernel's work is known by formulas, they are those of its points."""
+    kernel, given = CASES[name].make()
+    target = cx.get_target("bmg")
+    closed = facts_of(kernel, target).closed
+    if closed is None:
+        return
+    for first in (1, 7, 33, 64, 129):
+        sizes = {size: first + 31 * i for i, size in enumerate(kernel.sizes)}
+        points = list(work_of(kernel, sizes, given, target))
+        assert [work for _, work in closed.at(sizes) if work.times] == points
+
+
+def test_a_gemm_is_counted_by_formulas() -> None:
+    for kernel in (gemm(), gemm(a="col", d_type="bf16"), cx.kernel.slm_gemm(cx.workgroup_mma(OP))):
+        assert facts_of(kernel, "bmg").closed is not None
+    assert facts_of(gemm(), "bmg") is facts_of(gemm(), "bmg")
+
+
+def test_sizes_may_be_integers_of_numpy() -> None:
+    whole: Any = {name: np.int64(100) for name in "MNK"}
+    assert cx.cost(small(), **whole).facts == cx.cost(small(), M=100, N=100, K=100).facts
+
+
+def test_a_rate_is_faster_the_more_there_is_of_it() -> None:
+    found = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096)
+    for name, (less, more) in found.effects().items():
+        assert less >= more if found.device[name].is_rate else less <= more
 
 
 def test_every_figure_has_a_source_and_a_kind() -> None:

@@ -184,6 +184,19 @@ def test_a_configuration_is_the_kernel_that_is_written_by_hand(name: str) -> Non
     assert from_cute(value.to_cpp()) == value
 
 
+def test_a_configuration_of_cutlass_has_its_group_given(tmp_path: Path) -> None:
+    """How many k share a scale is an argument in C++ too, and no part of the types."""
+    text = block(elements="cute::tuple<int4_t, half_t>", a="half_t", mma="half_t")
+    file = tmp_path / "gemm.hpp"
+    file.write_text(text, encoding="utf-8")
+    words = ["make", "from_cutlass", f"configuration={file}", "group=64", "--save", "-"]
+    outcome = CliRunner().invoke(main, words)
+    assert cx.from_json(outcome.output) == from_cutlass(text, group=64)
+    outcome = CliRunner().invoke(main, ["make", "from_cutlass", "configuration=none.hpp"])
+    assert outcome.exit_code == 2
+    assert "none.hpp" in outcome.output
+
+
 @pytest.mark.parametrize(
     ("changes", "operands"),
     [

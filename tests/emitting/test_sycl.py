@@ -212,6 +212,12 @@ def test_what_has_no_file_is_refused_by_name() -> None:
         cx.emit(dataclasses.replace(KERNEL, computes=None), "sycl")
     with pytest.raises(KernelError, match="other work-items hold"):
         cx.emit(gemm(epilogue="acc + bias[m]"), "sycl")
+    # sycl-tla 6601377, include/cute/arch/mma_xe.hpp declares DPAS of no 8-bit floats.
+    op = cx.XE_DPAS_TT(8, "f32", "f8e4m3")
+    kernel = cx.kernel.gemm(cx.workgroup_mma(op, (64, 64, 32), ((2, 2, 1), (2, 1, 0))))
+    for to in ("cute", "sycl"):
+        with pytest.raises(KernelError, match=f'to="{to}".*does not declare XE_DPAS_TT<8,float,f'):
+            cx.emit(kernel, to)
 
 
 @pytest.mark.parametrize("name", ["get", "printf", "Shape", "fill", "REGISTERS", "auto"])

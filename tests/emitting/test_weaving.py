@@ -12,8 +12,8 @@ from mixed_forms import inputs
 
 import pycute_xe as cx
 from pycute_xe.emitting.instructions import Registers
-from pycute_xe.emitting.weaving import peak
 from pycute_xe.kernel import Fill, Kernel, Loop, Map, Mma, Reorder, Slot, Statement
+from pycute_xe.kernel.ir.weaving import peak
 from pycute_xe.kernel.spec.expression import Const
 
 SCALED: dict[str, Any] = {
@@ -62,6 +62,7 @@ def test_registers_are_counted_as_they_are_declared() -> None:
     kernel = gemm(types={"B": "s8"})
     registers = Registers(kernel)
     assert peak(kernel, registers.taken_by) == 128 + 32 + 32 + 16
+    assert cx.check(kernel).registers == 128 + 32 + 32 + 16
     assert {d.name: d.count for d in registers.declared}["tCrB"] == 16 * 16
 
 

@@ -28,7 +28,7 @@ def field(order: str, copies: tuple[str, str]) -> Kernel:
 @pytest.mark.parametrize("target", ["pvc", "bmg"])
 @pytest.mark.parametrize(
     ("order", "copies", "most"),
-    [("col", ("XE_2D_U16x16x16_LD_T", TALL), 256), ("row", ("XE_2D_U16x32x32_LD_N", TALL), 224)],
+    [("col", ("XE_2D_U16x16x16_LD_T", TALL), 240), ("row", ("XE_2D_U16x32x32_LD_N", TALL), 224)],
 )
 def test_the_field_s_large_tiles_with_older_copies_fit(
     order: str, copies: tuple[str, str], most: int, target: str

@@ -50,6 +50,7 @@ REFUSALS = {
         {"values": "(4, 8, 16)"},
         "a layout takes a shape and a stride, not 3 values",
     ),
+    "Layout: nothing": Refusal(lambda: Layout(), InputError, "Layout", {}, "the shape is missing"),
     "call: no integer": Refusal(
         lambda: FOUR(1.5),
         CoordError,

@@ -35,7 +35,7 @@ def test_a_comparison_tells_counts_registers_and_whether_results_are_equal() -> 
     # On random numbers and on edges of the type.
     assert found.dynamic["store bytes"] == (2 * 20 * 60 * 4, 2 * 20 * 60 * 4)
     assert found.dynamic["dpas"] == (2 * 4 * 3 * 8, 2 * 4 * 3 * 8)
-    assert found.runs == tuple(f"M=20, N=60, K=70: {data}" for data in DATA)
+    assert found.runs == tuple(f"M=20, N=60, K=70: {data}" for data in DATA[:2])
     assert (found.scratch, found.equal) == (0, True)
 
 

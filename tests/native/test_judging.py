@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import ml_dtypes  # noqa: F401  (names bfloat16 to NumPy)
 import numpy as np
 import pytest
 from compiled_cases import needs_compiler
@@ -14,7 +15,8 @@ from text_changes import changed, emitted  # pyright: ignore[reportMissingImport
 
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
-from pycute_xe.native.trying import apart, tolerance
+from pycute_xe.native.allowing import allowances, roundings, tolerance
+from pycute_xe.native.trying import apart
 from pycute_xe.trials.problems import edge_sizes
 
 
@@ -37,6 +39,35 @@ def test_functions_have_a_tolerance_and_others_none() -> None:
     # silu is made of sigmoid; the row of it says 2 to the power of -19.
     assert tolerance(gemm("silu(acc)")) == 2.0**-19
     assert tolerance(gemm("sqrt(abs(acc)) + tanh(acc)")) == 2.0**-19 + 2.0**-22
+
+
+def test_an_output_beside_a_sum_of_rows_is_equal_byte_for_byte() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    beside = cx.kernel.gemm(mma, d_type="bf16", epilogue="2 * acc", also={"rows[m]": "sum(n, acc)"})
+    assert allowances(beside) == {"D": 0.0, "rows": 2.0**-20}
+
+
+def test_the_last_rounding_is_judged_where_nothing_was_rounded_before() -> None:
+    assert set(roundings(gemm("silu(acc)", "bf16"))) == {"D"}
+    assert set(roundings(gemm("relu(acc)", "bf16"))) == set()  # equal byte for byte
+    assert set(roundings(gemm("silu(acc)"))) == set()  # f32, as computed
+    # The weights of attention are rounded to bf16 before they are multiplied.
+    rounded_before = CASES["attention, two subgroups"].make()[0]
+    assert str(rounded_before.operand("O").value_type) == "bf16"
+    assert set(roundings(rounded_before)) == set()
+
+
+def test_what_is_stored_lies_between_what_is_rounded_below_and_above() -> None:
+    kernel = gemm("silu(acc)", "bf16")
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(shape).astype("bfloat16") for shape in ((32, 32), (32, 64)))
+    low, out, high = (
+        cx.run(roundings(kernel)["D"].moved(by), a, b).astype(np.float64)
+        for by in (-(2.0**-16), 0.0, 2.0**-16)
+    )
+    assert ((low <= out) & (out <= high)).all()
+    # Most have no choice, so that a value cut instead of rounded is noticed.
+    assert (low == high).mean() > 0.75
 
 
 RIGHT: dict[str, Callable[[], Kernel]] = {
@@ -106,7 +137,7 @@ def test_a_remainder_of_one_is_named_by_its_size() -> None:
 def test_nans_are_equal_and_zeros_of_both_signs() -> None:
     def wrong(got: list[float], allowed: float = 0) -> list[str]:
         expected, there = (np.array([x], np.float32) for x in ([np.nan, 0.0, 1.0], got))
-        return [one.words for one in apart(gemm(), {"D": expected}, {"D": there}, allowed)]
+        return [one.words for one in apart(gemm(), {"D": expected}, {"D": there}, {"D": allowed})]
 
     assert wrong([np.nan, -0.0, 1.0]) == []
     assert wrong([np.nan, 0.0, 1.5]) == ["1 of 3 elements differ, D[0, 2] is 1.5 instead of 1.0"]

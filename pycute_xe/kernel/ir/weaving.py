@@ -15,8 +15,8 @@ from typing import TypeAlias
 from pycute_xe.arch.regions import moves, passes
 from pycute_xe.arch.target import get_target, grf_bytes
 from pycute_xe.bulk import entries
-from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import living
 
 __all__ = ["Woven", "peak", "woven"]

@@ -1,0 +1,250 @@
+"""`explore`: the candidates of a space that cost least, without building all of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import astuple, dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from pycute_xe.arch.target import Target
+from pycute_xe.costing import Device
+from pycute_xe.costing.device import get_device
+from pycute_xe.errors import CuteError, InputError, quoted
+from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
+from pycute_xe.exploring.rules import refusal
+from pycute_xe.exploring.space import Candidate, Space
+
+__all__ = ["Explored", "Priced", "explore"]
+
+Bounded: TypeAlias = "tuple[tuple[float, float], Candidate]"
+
+BATCH = 32
+"""Candidates that are priced at once: a worker's task."""
+TRIES = 3
+"""How often a batch is given out whose worker dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A candidate and its seconds, and how many DPAS, messages and barriers, over the problems."""
+
+    candidate: Candidate
+    least: float
+    most: float
+    instructions: int
+
+    def __str__(self) -> str:
+        return f"{self.least * 1e3:8.4g} to {self.most * 1e3:8.4g} ms  {self.candidate}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The best candidates, how many were listed and built, and refusals by rule.
+
+    Estimates of `cost`; nothing was measured. ``refused`` were refused by arithmetic, ``built``
+    were built and priced or refused by a reader, as ``refused_built`` says; ``passed_over`` were
+    not built, since even their lower bound is above the last of ``best``.
+    """
+
+    device: Device
+    problems: tuple[tuple[tuple[str, int], ...], ...]
+    objective: Objective
+    best: tuple[Priced, ...]
+    listed: int
+    refused: tuple[tuple[str, int], ...]
+    built: int
+    refused_built: tuple[tuple[str, int], ...]
+    passed_over: int
+
+    def __str__(self) -> str:
+        """The best, then what was refused, then what is assumed."""
+        sizes = "; ".join(" ".join(f"{n}={x}" for n, x in one) for one in self.problems)
+        every = Counter(dict(self.refused)) + Counter(dict(self.refused_built))
+        rules = ", ".join(f"{rule} {count:,}" for rule, count in sorted(every.items()))
+        lines = [f"{self.listed:,} candidates for {sizes} on {self.device}, by {self.objective}"]
+        lines += [f"  {one}" for one in self.best]
+        lines.append(f"  built {self.built:,}, passed over {self.passed_over:,}")
+        lines.append(f"  refused: {rules or 'none'}")
+        lines += [f"  assumed: {one}" for one in self.device.figures if one.kind == "assumed"]
+        return "\n".join(
+            [*lines, "  estimates by cost, not measured; see cost for what is unknown"]
+        )
+
+
+def explore(
+    space: Space,
+    target: str | Target | Device,
+    problems: Iterable[Mapping[str, int]],
+    *,
+    objective: Objective = "most",
+    best: int = 10,
+    log: str | Path | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, tuple[Priced, ...]], object] | None = None,
+) -> Explored:
+    """Return the candidates of a space that cost least on a device, summed over problems.
+
+    ``objective`` is the end of the interval of `cost` that counts: "most", as if nothing
+    overlapped and every figure were at its worst, or "least"; where it is the same the other end
+    decides, then the fewest DPAS, messages and barriers, of which no time is known. Rules of
+    arithmetic refuse first; survivors are built in the order of their lower bounds, until no other
+    can be among the ``best``: the answer is that of building all. ``log`` is a file of JSON
+    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, one whose worker
+    dies again.
+    ``progress`` is called with the number built and the best so far. Raises `InputError` for
+    problems without M, N and K and for a log of another exploration or with a damaged line, named,
+    `TargetError` for an unknown device.
+
+    >>> few = Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
+    >>> found = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
+    >>> found.best[0].candidate.tile, dict(found.refused)
+    ((256, 256, 32), {'register-file': 1})
+    """
+    device, sizes = get_device(target), _sizes(problems)
+    _demand_use(objective, best)
+    refused, queue = Counter[str](), list[Bounded]()
+    for candidate in space:
+        rule = refusal(candidate, device.target)
+        if rule:
+            refused[rule] += 1
+        else:
+            queue.append((lower_bound(candidate, device, sizes, objective), candidate))
+    queue.sort(key=lambda entry: (entry[0], entry[1].key))
+    book = _Book(log, space, device, sizes)
+    top, broken, built = list[Priced](), Counter[str](), 0
+    for batch in _batches(queue):
+        if len(top) == best and batch[0][0] > _of(top[-1], objective)[:2]:
+            break
+        candidates = [candidate for _, candidate in batch]
+        for candidate, outcome in zip(candidates, book.priced(candidates, executor), strict=True):
+            built += 1
+            if isinstance(outcome, str):
+                broken[outcome] += 1
+            if not isinstance(outcome, str):
+                top.append(Priced(candidate, *outcome))
+        top = sorted(top, key=lambda one: (_of(one, objective), one.candidate.key))[:best]
+        if progress is not None:
+            progress(built, tuple(top))
+    of = tuple(tuple(one.items()) for one in sizes)
+    counts = (tuple(sorted(counter.items())) for counter in (refused, broken))
+    before, after = counts
+    left = len(queue) - built
+    return Explored(device, of, objective, tuple(top), len(space), before, built, after, left)
+
+
+def _demand_use(objective: str, best: object) -> None:
+    if objective not in get_args(Objective):
+        wrong = f'objective must be "least" or "most", not {objective!r}'
+        raise InputError("explore", {"objective": objective}, wrong, 'write objective="most"')
+    if type(best) is not int or best < 1:
+        raise InputError(
+            "explore", {"best": best}, f"best is {best!r}, must be 1 or more", "use 10"
+        )
+
+
+def _of(one: Priced, objective: Objective) -> tuple[float, float, int]:
+    return *ranked(one.least, one.most, objective), one.instructions
+
+
+def _sizes(problems: Iterable[Mapping[str, int]]) -> tuple[dict[str, int], ...]:
+    out = tuple({name: one[name] for name in "MNK" if name in one} for one in problems)
+    for one in out:
+        if len(one) < 3 or any(type(size) is not int or size < 1 for size in one.values()):
+            wrong = "a problem must give M, N and K, positive integers"
+            fix = 'write {"M": 4096, "N": 4096, "K": 4096}'
+            raise InputError("explore", {"problem": one}, wrong, fix)
+    if not out:
+        wrong, fix = "no problem is given", 'write [{"M": 4096, "N": 4096, "K": 4096}]'
+        raise InputError("explore", {"problems": out}, wrong, fix)
+    return out
+
+
+def _batches(queue: Sequence[Bounded]) -> Iterator[list[Bounded]]:
+    rest = iter(queue)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """Return what a line of a log says; nothing for one that no run wrote."""
+    try:
+        entry: Any = json.loads(line)
+    except ValueError:
+        return None
+    match entry:
+        case {"explore": str(), **rest} if not rest:
+            return entry
+        case {"of": str(), "cost": str(), **rest} if not rest:
+            return entry
+        case {"of": str(), "cost": [float(), float(), int()], **rest} if not rest:
+            return entry
+        case _:
+            return None
+
+
+class _Book:
+    """What was priced: in memory, and in a file of JSON lines."""
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        space: Space,
+        device: Device,
+        problems: tuple[dict[str, int], ...],
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self.device, self.problems = device, problems
+        self.known: dict[str, Outcome] = {}
+        words = repr((astuple(space), device.name, device.figures, problems))
+        head = {"explore": sha256(words.encode()).hexdigest()}
+        if self.path is not None:
+            self._read(self.path, head)
+
+    def _read(self, path: Path, head: dict[str, str]) -> None:
+        """Take over whole lines; a line that a stopped run left unfinished is cut off."""
+        data = path.read_bytes() if path.exists() else b""
+        whole = data[: data.rfind(b"\n") + 1]
+        for number, line in enumerate(whole.splitlines(), 1):
+            entry = _entry(line)
+            if entry is None or (number > 1 and "explore" in entry):
+                text = quoted(line.decode("utf-8", "replace"))
+                wrong = f"line {number} of {path} is damaged: {text}"
+                fix = "delete the line" if number > 1 else "delete the file"
+                raise InputError("explore", {"log": str(path)}, wrong, fix)
+            if number == 1 and entry != head:
+                wrong = "the log is of another space, device or problem"
+                raise InputError("explore", {"log": str(path)}, wrong, "name another file")
+            if number > 1:
+                outcome = entry["cost"]
+                self.known[entry["of"]] = outcome if isinstance(outcome, str) else tuple(outcome)
+        path.write_bytes(whole or json.dumps(head).encode() + b"\n")
+
+    def priced(self, batch: list[Candidate], executor: Executor | None) -> list[Outcome]:
+        """Return what each candidate of a batch costs, of which some may be known."""
+        new = [candidate for candidate in batch if str(candidate) not in self.known]
+        outcomes = self._computed(new, executor) if new else []
+        lines: list[str] = []
+        for candidate, outcome in zip(new, outcomes, strict=True):
+            self.known[str(candidate)] = outcome
+            lines.append(json.dumps({"of": str(candidate), "cost": outcome}) + "\n")
+        if self.path is not None and lines:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.writelines(lines)
+        return [self.known[str(candidate)] for candidate in batch]
+
+    def _computed(self, new: list[Candidate], executor: Executor | None) -> list[Outcome]:
+        work: tuple[Any, ...] = (new, self.device, self.problems)
+        for _ in range(TRIES if executor is not None else 0):
+            try:
+                return executor.submit(price_all, *work).result() if executor else []
+            except CuteError:
+                raise
+            except Exception:  # noqa: BLE001 - a worker died, in a way of its executor
+                continue
+        return price_all(*work)  # where no worker lives, here

@@ -1,0 +1,343 @@
+"""An Xe core clock by clock: eight engines, their threads in order, pipes, messages, barriers."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from pycute_xe.native.clocks.costs import LETTERS, Figures, Timed
+from pycute_xe.native.clocks.text import Listing, Waits
+
+__all__ = ["CAUSES", "ENGINES", "Outcome", "Structure", "simulate"]
+
+CAUSES = (
+    "active", "control", "pipe_stall", "send", "dist_acc", "sbid", "sync", "inst_fetch", "other",
+)  # fmt: skip
+"""States of a thread, by the names of Intel's EU stall sampling."""
+ENGINES, _KEPT = 8, 32
+_ACTIVE, _CONTROL, _PIPE, _SEND, _DIST, _SBID, _SYNC, _OTHER = 0, 1, 2, 3, 4, 5, 6, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What documents leave open: which thread is first, and whether pipes work at the same time.
+
+    ``arbitration`` is "oldest" or "round_robin"; where ``together`` is false, an engine works on
+    DPAS or on an instruction of its other pipes, of one thread in a clock.
+    """
+
+    arbitration: str
+    together: bool
+
+    def __str__(self) -> str:
+        """Both in words."""
+        pipes = "pipes together" if self.together else "DPAS alone"
+        return f"{self.arbitration.replace('_', ' ')}, {pipes}"
+
+
+@dataclass
+class Outcome:
+    """What happened: per instruction how often, clocks of each cause, and for what it waited."""
+
+    structure: Structure
+    cycles: float
+    trips: list[float]
+    counts: list[int]
+    stalls: list[list[float]]
+    producers: dict[tuple[int, int], float]
+    states: list[list[float]]
+    used: list[float]
+    events: list[tuple[int, int, float, float, int]]
+
+
+@dataclass(eq=False)
+class _Thread:
+    number: int
+    engine: int
+    group: int
+    at: int = 0
+    free: float = 0
+    since: float = 0
+    ready: float = 0
+    cause: int = _CONTROL
+    by: int = -1
+    arrived: int = 0
+    ended: bool = False
+    written: list[float] = field(default_factory=lambda: [0.0] * 32)
+    taken: list[float] = field(default_factory=lambda: [0.0] * 32)
+    setter: list[int] = field(default_factory=lambda: [-1] * 32)
+    recent: list[deque[tuple[float, int]]] = field(
+        default_factory=lambda: [deque(maxlen=_KEPT) for _ in range(5)]
+    )
+    heads: list[float] = field(default_factory=list[float])
+    states: list[float] = field(default_factory=lambda: [0.0] * 9)
+
+    def note(self, one: Timed, token: int, done: float, taken: float) -> None:
+        """Remember when the result of an instruction is there, and its sources are free."""
+        if one.what in ("alu", "jump"):
+            self.recent[one.pipe].append((done, one.number))
+            self.recent[4].append((done, one.number))
+        if token >= 0:
+            self.written[token], self.taken[token] = done, taken
+            self.setter[token] = one.number
+
+
+def _tokens(one: Timed, waits: Waits) -> tuple[tuple[int, str], ...]:
+    """The tokens an instruction waits for: its own must be free, and ``sync`` may ask for all."""
+    own = ((waits.sets, "dst"),) if waits.sets >= 0 else ()
+    every = ((token, one.every) for token in one.masked or range(32)) if one.every else ()
+    return (*waits.tokens, *own, *every)
+
+
+@dataclass(eq=False)
+class _Engine:
+    threads: list[_Thread] = field(default_factory=list[_Thread])
+    free: list[float] = field(default_factory=lambda: [0.0] * 7)
+    queue: deque[float] = field(default_factory=deque[float])
+    back: float = 0
+    locked: _Thread | None = None
+    last: int = -1
+    due: float = 0
+    after: float = -1
+
+
+class _Core:
+    """The state of a simulation; `run` drives it."""
+
+    def __init__(
+        self,
+        code: Sequence[Timed],
+        listing: Listing,
+        path: Sequence[int],
+        heads: frozenset[int],
+        threads: int,
+        group: int,
+        figures: Figures,
+        structure: Structure,
+        engines: int,
+        keep: int,
+    ) -> None:
+        self.code, self.path, self.heads, self.group = code, path, heads, group
+        self.waits = [line.waits for line in listing.lines]
+        self.tokens = [_tokens(one, waits) for one, waits in zip(code, self.waits, strict=True)]
+        self.figures, self.structure, self.keep = figures, structure, keep
+        self.engines = [_Engine() for _ in range(engines)]
+        self.all = [_Thread(i, i % engines, i // group) for i in range(threads * engines)]
+        for thread in self.all:
+            self.engines[thread.engine].threads.append(thread)
+        self.unit_free, self.depth = 0.0, int(figures["send_queue"])
+        self.counts = [0] * len(code)
+        self.stalls = [[0.0] * 9 for _ in code]
+        self.producers: dict[tuple[int, int], float] = {}
+        self.used = [0.0] * 7
+        self.arrivals: dict[tuple[int, int], list[float]] = {}
+        self.parked: dict[tuple[int, int], list[_Thread]] = {}
+        self.events: list[tuple[int, int, float, float, int]] = []
+        self.heap: list[tuple[float, int]] = []
+        self.unit = list(range(7)) if structure.together else [0, 0, 0, 3, 0, 5, 6]
+        self.width = int(figures["coissue"]) if structure.together else 1
+
+    # -------------------------------------------------------- waiting
+
+    def prepare(self, thread: _Thread) -> None:
+        """Find when the next instruction of a thread may start, and what it waits for."""
+        number = self.path[thread.at]
+        one, waits = self.code[number], self.waits[number]
+        ready, cause, by = thread.free, _CONTROL, -1
+        for pipe, back in waits.distances:
+            index = 4 if pipe == "A" else LETTERS[pipe] if pipe else min(one.pipe, 3)
+            recent = thread.recent[index]
+            for done, maker in list(recent)[: max(0, len(recent) - back + 1)]:
+                if done > ready:
+                    ready, cause, by = done, _DIST, maker
+        for token, kind in self.tokens[number]:
+            when = thread.written[token] if kind == "dst" else thread.taken[token]
+            if when > ready:
+                ready, cause, by = when, _SBID, thread.setter[token]
+        if one.what == "sync":
+            key = (thread.group, thread.arrived)
+            there = self.arrivals.get(key, [])
+            if thread.arrived and len(there) < self.group:
+                self.parked.setdefault(key, []).append(thread)
+                ready, cause, by = inf, _SYNC, -1
+            elif thread.arrived and max(there) + self.figures["barrier"] > ready:
+                ready, cause = max(there) + self.figures["barrier"], _SYNC
+        thread.ready, thread.cause, thread.by = ready, cause, by
+
+    def possible(self, engine: _Engine, thread: _Thread) -> float:
+        """Return when a thread could start its next instruction as things are."""
+        if thread.ended:
+            return inf
+        one = self.code[self.path[thread.at]]
+        unit = self.unit[one.pipe]
+        if engine.locked not in (None, thread) and unit == self.unit[4]:
+            return inf
+        when = thread.ready if unit == 6 else max(thread.ready, engine.free[unit])
+        if one.pipe == 5 and len(engine.queue) >= self.depth:
+            when = max(when, engine.queue[-self.depth])
+        return when
+
+    # -------------------------------------------------------- starting
+
+    def start(self, engine: _Engine, thread: _Thread, now: float) -> None:
+        """Start an instruction: account for the wait, occupy, and say when its result is there."""
+        number = self.path[thread.at]
+        one, waits = self.code[number], self.waits[number]
+        self.account(engine, thread, one, now)
+        if thread.at in self.heads:
+            thread.heads.append(now)
+        unit = self.unit[one.pipe]
+        if unit != 6:
+            engine.free[unit] = max(engine.free[unit], now + one.busy)
+        if now > 0 or one.busy:
+            self.used[one.pipe] += one.busy
+        done, read = now + one.done, now + one.read
+        if one.pipe == 5 and one.what not in ("arrive", "end"):
+            done = self.sent(engine, one, now)
+        thread.note(one, waits.sets, done, max(read, now))
+        if one.what == "dpas":
+            engine.locked = thread if one.atomic else None
+        thread.free = now + (one.done if one.what == "jump" else 1)
+        thread.since = now + 1
+        thread.at += 1
+        if thread.number < self.keep:
+            self.events.append((thread.number, number, now, now + max(1, one.busy), one.pipe))
+        if one.what == "arrive":
+            self.arrive(thread, now)
+        if one.what == "end" or thread.at >= len(self.path):
+            thread.ended, engine.locked = True, None if engine.locked is thread else engine.locked
+        else:
+            self.prepare(thread)
+
+    def account(self, engine: _Engine, thread: _Thread, one: Timed, now: float) -> None:
+        """Share the clocks since the last instruction among causes."""
+        number, stalls = one.number, self.stalls[one.number]
+        waited = max(0.0, min(thread.ready, now) - thread.since)
+        if waited:
+            stalls[thread.cause] += waited
+            thread.states[thread.cause] += waited
+            if thread.by >= 0:
+                key = (number, thread.by)
+                self.producers[key] = self.producers.get(key, 0.0) + waited
+        rest = now - max(thread.ready, thread.since)
+        if rest > 0:
+            unit = self.unit[one.pipe]
+            until = engine.free[unit] if unit != 6 else 0
+            busy = rest if until > thread.ready or engine.locked else 0
+            cause = (_SEND if one.pipe == 5 else _PIPE) if busy else _OTHER
+            stalls[cause] += rest
+            thread.states[cause] += rest
+        stalls[_ACTIVE] += 1
+        thread.states[_ACTIVE] += 1
+        self.counts[number] += 1
+
+    def sent(self, engine: _Engine, one: Timed, now: float) -> float:
+        """Hand a message to the load and store unit of the core; return when its bytes come."""
+        begin = max(now + 1, self.unit_free)
+        service = max(self.figures["message"], one.nbytes / one.rate)
+        self.unit_free = begin + service
+        while engine.queue and engine.queue[0] <= now:
+            engine.queue.popleft()
+        engine.queue.append(begin)
+        done = begin + service + one.done
+        if one.returned:
+            per = 64 / self.figures["return_bytes"]
+            engine.back = max(engine.back, done - one.returned * per) + one.returned * per
+            done = engine.back
+        return done
+
+    def arrive(self, thread: _Thread, now: float) -> None:
+        """Count an arrival at the barrier; the last lets those go on that wait."""
+        thread.arrived += 1
+        key = (thread.group, thread.arrived)
+        there = self.arrivals.setdefault(key, [])
+        there.append(now)
+        if len(there) == self.group:
+            for other in self.parked.pop(key, []):
+                other.ready = max(other.free, now + self.figures["barrier"])
+                self.due(other.engine, other.ready)
+
+    # -------------------------------------------------------- driving
+
+    def due(self, number: int, when: float) -> None:
+        """See to it that an engine is looked at."""
+        engine = self.engines[number]
+        when = max(when, engine.after)
+        if when < engine.due:
+            engine.due = when
+            heapq.heappush(self.heap, (when, number))
+
+    def step(self, number: int, now: float) -> None:
+        """Start what an engine can in a clock."""
+        engine = self.engines[number]
+        engine.due, engine.after = inf, now + 1
+        order = engine.threads
+        if self.structure.arbitration == "round_robin":
+            cut = engine.last + 1
+            order = order[cut:] + order[:cut]
+        started = 0
+        for thread in order:
+            if self.possible(engine, thread) <= now:
+                self.start(engine, thread, now)
+                engine.last = engine.threads.index(thread)
+                started += 1
+                if started == self.width:
+                    break
+        when = min(self.possible(engine, thread) for thread in engine.threads)
+        if when < inf:
+            self.due(number, when)
+
+    def run(self) -> Outcome:
+        """Run until all threads have ended."""
+        for thread in self.all:
+            self.prepare(thread)
+        for number, engine in enumerate(self.engines):
+            engine.due = inf
+            self.due(number, 0.0)
+        while self.heap:
+            now, number = heapq.heappop(self.heap)
+            if now == self.engines[number].due:
+                self.step(number, -(-now // 1))
+        end = max((t.since for t in self.all), default=0)
+        for engine in self.engines:
+            end = max(end, *(engine.free[u] for u in range(6)))
+        for thread in self.all:
+            thread.states[_OTHER if thread.ended else _SYNC] += end - thread.since
+        return Outcome(
+            self.structure, end, self.trips(), self.counts, self.stalls, self.producers,
+            [t.states for t in self.all], self.used, self.events,
+        )  # fmt: skip
+
+    def trips(self) -> list[float]:
+        """When as many trips had begun as there are threads, twice as many, and so on.
+
+        Threads that go first may be trips ahead: what the core does in all counts.
+        """
+        begun = sorted(when for thread in self.all for when in thread.heads)
+        return begun[len(self.all) - 1 :: len(self.all)]
+
+
+def simulate(
+    code: Sequence[Timed],
+    listing: Listing,
+    path: Sequence[int],
+    heads: frozenset[int],
+    figures: Figures,
+    structure: Structure,
+    *,
+    threads: int = 4,
+    group: int = 0,
+    engines: int = ENGINES,
+    keep: int = 0,
+) -> Outcome:
+    """Run threads that all take a path of instruction numbers; ``group`` threads share a barrier.
+
+    ``heads`` are the places of the path at which a trip begins; events of the first
+    ``keep`` threads are kept.
+    """
+    group = group or threads * engines
+    core = _Core(code, listing, path, heads, threads, group, figures, structure, engines, keep)
+    return core.run()

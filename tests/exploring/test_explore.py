@@ -1,0 +1,143 @@
+"""`explore`: refusals are those of `check`, and the best are those of building all."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.costing import devices
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.exploring import Space, explore
+from pycute_xe.exploring.pricing import lower_bound, price
+from pycute_xe.exploring.rules import refusal, spills_expected
+
+FEW = Space((64, 128, 256), (64, 128, 256), (32,), ((2, 4), (4, 4), (8, 4)), (2,), (8,))
+ODD = Space((16, 48, 256), (32, 96, 256), (32, 64), ((1, 2), (4, 4), (8, 4)), (2,), (1, 4, 8))
+PROBLEMS = [{"M": 1000, "N": 4096, "K": 4097}, {"M": 8, "N": 1024, "K": 512}]
+
+
+def judged_by_check(candidate: Any) -> bool:
+    """Whether a candidate is built, legal, and not expected to spill."""
+    try:
+        kernel = candidate.kernel()
+    except CuteError:
+        return False
+    checked = cx.check(kernel, "bmg")
+    return bool(checked) and not spills_expected(checked.registers)
+
+
+@pytest.mark.parametrize("types", [("bf16", "bf16", "f32", "bf16"), ("s8", "s8", "s32", "s32")])
+def test_what_arithmetic_refuses_check_refuses(types: Any) -> None:
+    every = list(Space(types=types))
+    target = cx.get_target("bmg")
+    passed = 0
+    for candidate in random.Random(1).sample(every, 40):
+        passed += not refusal(candidate, target)
+        if refusal(candidate, target):
+            assert not judged_by_check(candidate)
+    assert 0 < passed < 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("objective", ["least", "most"])
+@pytest.mark.parametrize("space", [FEW, ODD])
+def test_the_best_are_those_of_building_all(space: Space, objective: Any) -> None:
+    device = devices()[0]
+    found = explore(space, device, PROBLEMS, objective=objective, best=3)
+    every: list[tuple[Any, Any]] = []
+    for candidate in space:
+        outcome = price(candidate, device, PROBLEMS)
+        if not isinstance(outcome, str):
+            cost = (outcome[objective == "most"], outcome[objective == "least"])
+            every.append(((*cost, outcome[2]), candidate.key))
+            low = lower_bound(candidate, device, PROBLEMS, objective)
+            assert low[0] <= cost[0]
+            assert low[1] <= cost[1]
+    assert len(found.best) == 3
+    assert [one.candidate.key for one in found.best] == [key for _, key in sorted(every)[:3]]
+    refused = sum(count for _, count in found.refused)
+    assert found.listed == len(space) == refused + found.built + found.passed_over
+
+
+def test_a_run_that_was_stopped_in_a_line_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    whole = explore(FEW, "b580", PROBLEMS, log=log)
+    text = log.read_bytes()
+    for length in (len(text) - 7, len(text) // 2, 10, 0):
+        log.write_bytes(text[:length])
+        assert explore(FEW, "b580", PROBLEMS, log=log) == whole
+        assert sorted(log.read_bytes().splitlines()) == sorted(text.splitlines())
+    with pytest.raises(InputError, match="another space"):
+        explore(ODD, "b580", PROBLEMS, log=log)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[1]", b'{"of": 3, "cost": "x"}', b'{"of": "x"}', b"\xff", b""]
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_damaged_line_is_named(tmp_path: Path, damage: bytes, number: int) -> None:
+    log = tmp_path / "log.jsonl"
+    one = Space((64,), (64,), (32,), ((2, 4),), (2,), (8,))
+    explore(one, "b580", PROBLEMS, log=log)
+    lines = log.read_bytes().splitlines()
+    lines[number - 1] = damage
+    text = b"\n".join(lines) + b"\n"
+    log.write_bytes(text)
+    with pytest.raises(InputError) as raised:
+        explore(one, "b580", PROBLEMS, log=log)
+    assert f"line {number} of {log} is damaged" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert log.read_bytes() == text
+
+
+class Dying(Executor):
+    """An executor whose every second task is lost behind its work."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+
+    def submit(self, fn: Any, /, *args: Any, **named: Any) -> Future[Any]:
+        self.tasks += 1
+        out: Future[Any] = Future()
+        result = fn(*args, **named)
+        if self.tasks % 2:
+            out.set_exception(RuntimeError("worker lost"))
+        else:
+            out.set_result(result)
+        return out
+
+
+def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
+    log, workers = tmp_path / "log.jsonl", Dying()
+    plain = explore(FEW, "b580", PROBLEMS)
+    assert explore(FEW, "b580", PROBLEMS, executor=workers, log=log) == plain
+    assert workers.tasks >= 2
+    named = [line.split(b'"cost"')[0] for line in log.read_bytes().splitlines()]
+    assert len(named) == len(set(named)) == plain.built + 1
+
+
+def test_a_text_names_what_is_assumed() -> None:
+    text = str(explore(FEW, "b70", PROBLEMS, best=1))
+    assert "assumed: l2 31 to 77" in text
+    assert "not measured" in text
+
+
+MISTAKES: dict[str, tuple[Any, str]] = {
+    "an axis without values": (lambda: Space(stages=()), "stages has no value"),
+    "a tile of 0": (lambda: Space(tiles_m=(0,)), "tiles_m has 0"),
+    "no problem": (lambda: explore(FEW, "bmg", []), "no problem is given"),
+    "a size missing": (lambda: explore(FEW, "bmg", [{"M": 1}]), "must give M, N and K"),
+    "an objective": (lambda: explore(FEW, "bmg", PROBLEMS, objective="x"), "must be"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_gets_one_clear_line(name: str) -> None:
+    does, words = MISTAKES[name]
+    with pytest.raises(InputError, match=words):
+        does()
