@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from pycute_xe.bulk import entries
@@ -31,6 +32,7 @@ class Owned:
     nouns: tuple[str, str] = ("work-item", "value number")
 
 
+@lru_cache(maxsize=32)
 def owned_by(layout: Layout, tile: tuple[int, ...], turned: bool = False) -> Owned:
     """Return the owners that a layout (work-item, value) → offset in a tile says.
 
@@ -59,22 +61,35 @@ def compared(one: Owned, other: Owned) -> Change:
     2 all 4 elements alike
     """
     mine, yours = _by_place(one), _by_place(other)
-    common = sorted(mine.keys() & yours.keys())
-    ends = [(place, min(mine[place]), min(yours[place])) for place in common]
+    common = mine.keys() & yours.keys()
+    changed = [place for place in common if mine[place] != yours[place]]
+    # Of several owners the least speaks for an element; where it stays, its repeats change.
+    ends = [(place, min(mine[place]), min(yours[place])) for place in sorted(changed)]
     moved = [change for change in ends if change[1][0] != change[2][0]]
     renumbered = [x for x in ends if x[1][0] == x[2][0] and x[1] != x[2]]
-    repeats = sum(a == b and mine[place] != yours[place] for place, a, b in ends)
+    repeats = len(ends) - len(moved) - len(renumbered)
     examples = (*moved[:_EXAMPLES], *renumbered[:_EXAMPLES])[:_EXAMPLES]
     figures = (len(common), len(moved), len(renumbered), 0)
     return Change(*figures, examples, repeats, one.nouns)
 
 
-def _by_place(owned: Owned) -> dict[tuple[int, ...], set[tuple[int, int]]]:
-    """Return the owners of each element."""
-    out: dict[tuple[int, ...], set[tuple[int, int]]] = {}
+_Owners = frozenset[tuple[int, int]] | tuple[tuple[int, int], ...]
+
+
+def _by_place(owned: Owned) -> Mapping[tuple[int, ...], _Owners]:
+    """Return the owners of each element: a tuple of one where no element has several."""
+    single = zip(zip(owned.first, owned.second, strict=True))
+    alone: dict[tuple[int, ...], tuple[tuple[int, int]]]
+    alone = dict(zip(owned.places, single, strict=True))
+    if len(alone) == len(owned.places):
+        return alone
+    several: dict[tuple[int, ...], set[tuple[int, int]]] = {}
     for place, first, second in zip(owned.places, owned.first, owned.second, strict=True):
-        out.setdefault(place, set()).add((first, second))
-    return out
+        several.setdefault(place, set()).add((first, second))
+    return {
+        place: frozenset(owners) if len(owners) > 1 else tuple(owners)
+        for place, owners in several.items()
+    }
 
 
 # ------------------------------------------------------------ listings
