@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, Future
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from hashlib import sha256
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -23,11 +25,15 @@ from pycute_xe.exploring.space import Candidate, Space
 __all__ = ["Explored", "Priced", "explore"]
 
 Bounded: TypeAlias = "tuple[tuple[float, float], Candidate]"
+Each: TypeAlias = "list[tuple[Candidate, Outcome]]"
+Given: TypeAlias = "tuple[list[Bounded], list[Candidate], Future[list[Outcome]] | None]"
 
 BATCH = 32
 """Candidates that are priced at once: a worker's task."""
 TRIES = 3
 """How often a batch is given out whose worker dies."""
+AHEAD = 8
+"""Batches that an executor has at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,8 @@ def explore(
     decides, then the fewest DPAS, messages and barriers, of which no time is known. Rules of
     arithmetic refuse first; survivors are built in the order of their lower bounds, until no other
     can be among the ``best``: the answer is that of building all. ``log`` is a file of JSON
-    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, one whose worker
-    dies again.
+    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, some at a time,
+    one whose worker dies again.
     ``progress`` is called with the number built and the best so far. Raises `InputError` for
     problems without M, N and K and for a log of another exploration or with a damaged line, named,
     `TargetError` for an unknown device.
@@ -118,19 +124,21 @@ def explore(
     queue.sort(key=lambda entry: (entry[0], entry[1].key))
     book = _Book(log, space, device, sizes)
     top, broken, built = list[Priced](), Counter[str](), 0
-    for batch in _batches(queue):
-        if len(top) == best and batch[0][0] > _of(top[-1], objective)[:2]:
-            break
-        candidates = [candidate for _, candidate in batch]
-        for candidate, outcome in zip(candidates, book.priced(candidates, executor), strict=True):
-            built += 1
-            if isinstance(outcome, str):
-                broken[outcome] += 1
-            if not isinstance(outcome, str):
-                top.append(Priced(candidate, *outcome))
-        top = sorted(top, key=lambda one: (_of(one, objective), one.candidate.key))[:best]
-        if progress is not None:
-            progress(built, tuple(top))
+
+    def wanted(bound: tuple[float, float]) -> bool:
+        return len(top) < best or bound <= _of(top[-1], objective)[:2]
+
+    with closing(book.priced(_batches(queue), executor, wanted)) as priced:
+        for outcomes in priced:
+            for candidate, outcome in outcomes:
+                built += 1
+                if isinstance(outcome, str):
+                    broken[outcome] += 1
+                else:
+                    top.append(Priced(candidate, *outcome))
+            top = sorted(top, key=lambda one: (_of(one, objective), one.candidate.key))[:best]
+            if progress is not None:
+                progress(built, tuple(top))
     of = tuple(tuple(one.items()) for one in sizes)
     counts = (tuple(sorted(counter.items())) for counter in (refused, broken))
     before, after = counts
@@ -182,8 +190,8 @@ def _entry(line: bytes) -> dict[str, Any] | None:
             return entry
         case {"of": str(), "cost": str(), **rest} if not rest:
             return entry
-        case {"of": str(), "cost": [float(), float(), int()], **rest} if not rest:
-            return entry
+        case {"of": str(), "cost": [float(least), float(most), int(count)], **rest} if not rest:
+            return entry if isfinite(most) and 0 <= least <= most and count >= 0 else None
         case _:
             return None
 
@@ -225,26 +233,73 @@ class _Book:
                 self.known[entry["of"]] = outcome if isinstance(outcome, str) else tuple(outcome)
         path.write_bytes(whole or json.dumps(head).encode() + b"\n")
 
-    def priced(self, batch: list[Candidate], executor: Executor | None) -> list[Outcome]:
-        """Return what each candidate of a batch costs, of which some may be known."""
-        new = [candidate for candidate in batch if str(candidate) not in self.known]
-        outcomes = self._computed(new, executor) if new else []
+    def priced(
+        self,
+        batches: Iterable[list[Bounded]],
+        executor: Executor | None,
+        wanted: Callable[[tuple[float, float]], bool],
+    ) -> Generator[Each]:
+        """Yield the candidates of each batch with what they cost, while its bound is wanted.
+
+        An executor has some batches ahead; they are yielded in their order all the same, and of
+        those that are wanted no more, what is ready is kept in the file.
+        """
+        ahead = 1 if executor is None else AHEAD
+        waiting = deque[Given]()
+        try:
+            for batch in batches:
+                waiting.append(self._given(batch, executor))
+                if len(waiting) < ahead:
+                    continue
+                if not wanted(waiting[0][0][0][0]):
+                    return
+                yield self._answer(waiting.popleft(), executor)
+            while waiting and wanted(waiting[0][0][0][0]):
+                yield self._answer(waiting.popleft(), executor)
+        finally:
+            for _, new, future in waiting:
+                if future is not None and not future.cancel() and future.done():
+                    self._keep_ready(new, future)
+
+    def _given(self, batch: list[Bounded], executor: Executor | None) -> Given:
+        """Hand a batch to the executor: those of its candidates of which nothing is known."""
+        new = [candidate for _, candidate in batch if str(candidate) not in self.known]
+        if executor is None or not new:
+            return batch, new, None
+        try:
+            return batch, new, executor.submit(price_all, new, self.device, self.problems)
+        except Exception:  # noqa: BLE001 - its workers died; `_computed` tries again
+            return batch, new, None
+
+    def _answer(self, given: Given, executor: Executor | None) -> Each:
+        batch, new, future = given
+        if new:
+            self._keep(new, self._computed(new, future, executor))
+        return [(candidate, self.known[str(candidate)]) for _, candidate in batch]
+
+    def _keep(self, new: list[Candidate], outcomes: list[Outcome]) -> None:
         lines: list[str] = []
         for candidate, outcome in zip(new, outcomes, strict=True):
             self.known[str(candidate)] = outcome
             lines.append(json.dumps({"of": str(candidate), "cost": outcome}) + "\n")
-        if self.path is not None and lines:
+        if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
-                file.writelines(lines)
-        return [self.known[str(candidate)] for candidate in batch]
+                file.write("".join(lines))
 
-    def _computed(self, new: list[Candidate], executor: Executor | None) -> list[Outcome]:
+    def _keep_ready(self, new: list[Candidate], future: Future[list[Outcome]]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            self._keep(new, future.result())
+
+    def _computed(
+        self, new: list[Candidate], future: Future[list[Outcome]] | None, executor: Executor | None
+    ) -> list[Outcome]:
         work: tuple[Any, ...] = (new, self.device, self.problems)
         for _ in range(TRIES if executor is not None else 0):
             try:
-                return executor.submit(price_all, *work).result() if executor else []
+                future = future or (executor and executor.submit(price_all, *work))
+                return future.result() if future else []
             except CuteError:
                 raise
-            except Exception:  # noqa: BLE001 - a worker died, in a way of its executor
-                continue
+            except (Exception, CancelledError):  # noqa: BLE001 - a worker died, in its own way
+                future = None
         return price_all(*work)  # where no worker lives, here

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
-from concurrent.futures import Executor, Future
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +83,19 @@ def test_a_run_that_was_stopped_in_a_line_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"{", b"[1]", b'{"of": 3, "cost": "x"}', b'{"of": "x"}', b"\xff", b""]
+    "damage",
+    [
+        b"{",
+        b"[1]",
+        b'{"of": 3, "cost": "x"}',
+        b'{"of": "x"}',
+        b"\xff",
+        b"",
+        b'{"of": "x", "cost": [NaN, 1.0, 1]}',
+        b'{"of": "x", "cost": [2.0, 1.0, 1]}',
+        b'{"of": "x", "cost": [1.0, Infinity, 1]}',
+        b'{"of": "x", "cost": [1.0, 2.0, -1]}',
+    ],
 )
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_damaged_line_is_named(tmp_path: Path, damage: bytes, number: int) -> None:
@@ -119,6 +137,46 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
     assert workers.tasks >= 2
     named = [line.split(b'"cost"')[0] for line in log.read_bytes().splitlines()]
     assert len(named) == len(set(named)) == plain.built + 1
+
+
+@pytest.mark.long
+def test_processes_that_are_killed_lose_nothing(tmp_path: Path) -> None:
+    """A worker is killed while batches are ahead; none is lost, none stands in the log twice."""
+    log, plain = tmp_path / "log.jsonl", explore(ODD, "b580", PROBLEMS)
+    with ProcessPoolExecutor(2) as workers:
+        workers.submit(os.kill, os.getpid(), 0).result()
+        victim = next(iter(multiprocessing.active_children()))
+        threading.Timer(0.05, victim.kill).start()
+        assert explore(ODD, "b580", PROBLEMS, executor=workers, log=log) == plain
+    named = [line.split(b'"cost"')[0] for line in log.read_bytes().splitlines()]
+    assert len(named) == len(set(named))
+
+
+DRIVER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_explore import ODD, PROBLEMS
+from pycute_xe.exploring import explore
+print("begins", flush=True)
+explore(ODD, "b580", PROBLEMS, log=sys.argv[2])
+"""
+
+
+@pytest.mark.long
+def test_a_driver_that_is_killed_goes_on_from_its_log(tmp_path: Path) -> None:
+    """Killed at four moments, one behind the other, on one log."""
+    log, plain = tmp_path / "log.jsonl", explore(ODD, "b580", PROBLEMS)
+    chosen = random.Random(7)
+    for _ in range(4):
+        command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent), str(log)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as driver:
+            assert driver.stdout is not None
+            driver.stdout.readline()
+            time.sleep(chosen.uniform(0, 0.5))
+            driver.kill()
+    assert explore(ODD, "b580", PROBLEMS, log=log) == plain
+    named = [line.split(b'"cost"')[0] for line in log.read_bytes().splitlines()]
+    assert len(named) == len(set(named))
 
 
 def test_a_text_names_what_is_assumed() -> None:
