@@ -3,8 +3,9 @@
     python benchmarks/designs.py [--device b70] [--first 10]
 
 The space is that of `Space()`: the search does not start at the field's tile, 256x256x32 by 8x4
-subgroups with two stages (256x256x64 for s8). What is chosen is proved and emitted. Times of a
-device are estimates of `cost`; nothing is measured.
+subgroups with two stages (256x256x64 for s8). What is chosen is proved, emitted and, where a
+compiler for the target is, compiled; of both the rate by `native.timing` stands beside the time by
+`cost`, in TFLOP/s on the cores that the problem fills. Both are estimates; nothing is measured.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ import argparse
 import time
 from dataclasses import dataclass
 
+from published_rates import timed
+
 from pycute_xe.costing import Cost, Device, cost_of, facts_of
 from pycute_xe.costing.device import get_device
 from pycute_xe.emitting import emit
+from pycute_xe.errors import ToolError
 from pycute_xe.exploring import Candidate, Explored, Space, explore, reasons
+from pycute_xe.native import compile
 from pycute_xe.trials import verify
 
 Types = tuple[str, str, str, str]
@@ -61,8 +66,21 @@ class Row:
         kinds = f"{a}·{b} → {acc} → {d}"
         chosen = f"{tile}, {grid}, {one.stages}, {one.rows}"
         cells = [f"{sizes}, {kinds}", chosen, *times, f"{self.field.most / self.ours.most:.2f}"]
+        cells += [_clocked(self.ours), _clocked(self.field)]
         cells.append("yes" if self.proved and self.characters else "no")
         return f"| {' | '.join(cells)} |"
+
+
+def _clocked(cost: Cost) -> str:
+    """TFLOP/s by the machine code, and whether it uses scratch; no word of what memory binds."""
+    if cost.binds == "memory":
+        return "memory binds"
+    try:
+        binary = compile(cost.kernel, cost.device.target)
+    except ToolError:
+        return "no compiler"
+    (low, high), _ = timed(cost, binary)
+    return f"{low:.0f} to {high:.0f}" + (", scratch" if binary.scratch else "")
 
 
 def row_of(m: int, n: int, k: int, types: Types, device: Device) -> Row:
@@ -94,7 +112,8 @@ def main() -> None:
         "| M x N x K, types | chosen: tile, grid, stages, DPAS rows | ms | ms of the field's tile ",
         end="",
     )
-    print("| field's most over chosen's | proved and emitted |\n| - | - | - | - | - | - |")
+    print("| field's most over chosen's | TFLOP/s by timing | of the field's ", end="")
+    print("| proved and emitted |\n| - | - | - | - | - | - | - | - |")
     rows: list[Row] = []
     for problem in PROBLEMS[: asked.first]:
         rows.append(row_of(*problem, device))

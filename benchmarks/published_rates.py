@@ -17,6 +17,7 @@ import csv
 from collections.abc import Iterator
 from math import prod, sqrt
 from pathlib import Path
+from typing import Any
 
 import pycute_xe as cx
 from pycute_xe.costing import Cost
@@ -38,12 +39,14 @@ def rows() -> list[Row]:
 
 def kernel_of(row: Row) -> Kernel:
     """The kernel that a row describes."""
-    tile = tuple(map(int, row["tile"].split("x")))
+    tile_m, tile_n, tile_k = map(int, row["tile"].split("x"))
     m, n = map(int, row["grid"].split("x"))
     b = WIDER.get((row["a"], row["b"]), row["b"])
-    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, row["acc"], row["a"], b), tile, ((m, n, 1), (n, 1, 0)))
-    types = {"B": row["b"]} if b != row["b"] else {}
-    return cx.kernel.gemm(mma, b=row["order_b"], d_type=row["d"], types=types)
+    op = cx.XE_DPAS_TT(8, row["acc"], row["a"], b)
+    mma = cx.workgroup_mma(op, (tile_m, tile_n, tile_k), ((m, n, 1), (n, 1, 0)))
+    types: dict[str, Any] = {"B": row["b"]} if b != row["b"] else {}
+    order: Any = row["order_b"]
+    return cx.kernel.gemm(mma, b=order, d_type=row["d"], types=types)
 
 
 def sizes_of(row: Row) -> dict[str, int]:
@@ -53,12 +56,13 @@ def sizes_of(row: Row) -> dict[str, int]:
 
 def priced(row: Row) -> tuple[Interval, Cost]:
     """TFLOP/s of the problem by `cost`, the least and the most."""
-    estimate = cx.cost(kernel_of(row), row["device"], **sizes_of(row))
+    m, n, k = sizes_of(row).values()
+    estimate = cx.cost(kernel_of(row), row["device"], M=m, N=n, K=k)
     done = 2 * prod(sizes_of(row).values()) * 1e-12
     return (done / estimate.most, done / estimate.least), estimate
 
 
-def timed(row: Row, estimate: Cost, binary: Binary, **figures: float) -> tuple[Interval, Interval]:
+def timed(estimate: Cost, binary: Binary, **figures: float) -> tuple[Interval, Interval]:
     """TFLOP/s by `timing`, and by the count alone, on the cores that the problem fills."""
     got = timing(binary, "bmg", figures=figures)
     inside = [each.text for each in got.instructions[got.loop[0] : got.loop[1] + 1]]
@@ -66,7 +70,7 @@ def timed(row: Row, estimate: Cost, binary: Binary, **figures: float) -> tuple[I
     known = estimate.facts
     operations = known.operations / known.dpas * many * 32
     fill = known.groups / (known.waves * known.resident * estimate.device.cores)
-    useful = 2 * prod(sizes_of(row).values()) / known.operations
+    useful = 2 * prod(known.sizes[name] for name in "MNK") / known.operations
     clock, cores = estimate.device["clock"], estimate.device.cores
     low = got.tflops(operations, cores, clock.least)[0] * fill * useful
     high = got.tflops(operations, cores, clock.most)[1] * fill * useful
@@ -89,7 +93,7 @@ def cells_of(row: Row) -> Iterator[str]:
     except CuteError as error:
         yield str(error).splitlines()[0]
         return
-    intervals: list[Interval] = [by_cost, *timed(row, estimate, binary)]
+    intervals: list[Interval] = [by_cost, *timed(estimate, binary)]
     yield estimate.binds
     for low, high in intervals:
         yield f"{low:.1f}"
@@ -117,7 +121,7 @@ def sweep(row: Row) -> Iterator[list[str]]:
     base: Timing = timing(binary, "bmg")
     for name, value, _, _ in base.figures:
         for factor in (0.7, 1.3):
-            (low, high), _ = timed(row, estimate, binary, **{name: value * factor})
+            (low, high), _ = timed(estimate, binary, **{name: value * factor})
             yield ["timing", f"{name} x {factor}", f"{low:.1f}", f"{high:.1f}"]
 
 

@@ -10,6 +10,9 @@ from typing import Any, cast
 from pycute_xe.arch import Target
 from pycute_xe.arch.registers import occupancy
 from pycute_xe.comparing.changes import NAMES, Difference, Row
+from pycute_xe.costing import Cost, cost_of, facts_of
+from pycute_xe.costing.device import get_device
+from pycute_xe.costing.reasons import decides, figures
 from pycute_xe.differing.sides import Fact, Line, Owned, Side, between, owned_by
 from pycute_xe.differing.tilings import judged, operands_of
 from pycute_xe.errors import CuteError, KernelError
@@ -52,7 +55,8 @@ def differing_kernels(
     first = _side(one, target, sizes)
     names = _names(one, other)
     if names is None:
-        return between(first, _side(other, target, sizes))
+        difference = between(first, _side(other, target, sizes))
+        return replace(difference, notes=(*difference.notes, *_deciding(one, other, target, sizes)))
     difference = between(first, replace(first, label=other.name))
     rows = (Row(NAMES, "", was, now) for was, now in ((one.name, other.name), *names) if was != now)
     return replace(difference, rows=(*difference.rows, *rows))
@@ -89,6 +93,7 @@ def _side(kernel: Kernel, target: Target, sizes: Mapping[str, int] | None) -> Si
         *report,
         *_cost(report, target),
         *_run(kernel, target, sizes),
+        *_estimate(_priced(kernel, target, sizes)),
     ]
     lines = tuple(_lines(kernel))
     return Side("kernel", kernel.name, tuple(facts), _owners(kernel), lines)
@@ -237,6 +242,36 @@ def _cost(report: tuple[Fact, ...], target: Target) -> Iterator[Fact]:
 
 
 # ------------------------------------------------------------ lines
+
+
+def _priced(kernel: Kernel, target: Target, sizes: Mapping[str, int] | None) -> Cost | str | None:
+    """Return what a kernel costs at some sizes, or in words why that is not known."""
+    if sizes is None:
+        return None
+    try:
+        return cost_of(facts_of(kernel, target), get_device(target), sizes)
+    except CuteError as error:
+        return error.condition
+
+
+def _estimate(priced: Cost | str | None) -> Iterator[Fact]:
+    """The figures of an estimate: those that `costing.reasons` names."""
+    if isinstance(priced, str):
+        yield "cost", "", f"not known: {priced}"
+    elif priced is not None:
+        for name, (_, text) in figures(priced).items():
+            yield "cost", name, text
+
+
+def _deciding(
+    one: Kernel, other: Kernel, target: Target, sizes: Mapping[str, int] | None
+) -> Iterator[str]:
+    """What decides between two kernels, where something does."""
+    two = [_priced(kernel, target, sizes) for kernel in (one, other)]
+    mine, yours = two
+    if isinstance(mine, Cost) and isinstance(yours, Cost) and (resource := decides(mine, yours)):
+        times = [f"{each.least * 1e3:.3g} to {each.most * 1e3:.3g} ms" for each in (mine, yours)]
+        yield f"{resource} decides: {times[0]} → {times[1]} on {mine.device.name}, an estimate"
 
 
 def _lines(kernel: Kernel) -> Iterator[Line]:

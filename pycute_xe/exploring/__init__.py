@@ -2,12 +2,12 @@
 
 `space` lists candidates as values, `rules` refuses by arithmetic before a kernel is built,
 `pricing` bounds what a candidate costs and prices its kernel, `search` takes the best
-first and keeps a log, `reasons` says why one estimate is before another.
+first and keeps a log; `reasons` of `costing` says why one estimate is before another.
 """
 
 from __future__ import annotations
 
-from pycute_xe.exploring.reasons import reasons
+from pycute_xe.costing.reasons import reasons
 from pycute_xe.exploring.search import Explored, Priced, explore
 from pycute_xe.exploring.space import Candidate, Space
 

@@ -325,3 +325,33 @@ def test_two_documents_on_the_command_line(tmp_path: Path) -> None:
     mixed = CliRunner().invoke(cli.main, ["diff", names[0], "XE_2D_U16x16x16_LD_N"])
     assert (mixed.exit_code, mixed.stderr.count("\n")) == (2, 1)
     assert "a copy and a kernel cannot be compared" in mixed.stderr
+
+
+def test_sizes_say_what_both_cost_and_what_decides() -> None:
+    """The facts are those of two estimates asked by themselves; sides exchanged, so are they."""
+    sizes = {"M": 128, "N": 128, "K": 64}
+    small, large = gemm(), cx.kernel.gemm(mma((64, 64, 32)))
+    one, other = (cx.cost(kernel, "bmg", M=128, N=128, K=64) for kernel in (small, large))
+    found = cx.diff(small, large, sizes=sizes)
+    rows = {row.what: row for row in found.rows if row.section == "cost"}
+    assert rows["waves"].before == str(one.facts.waves)
+    assert rows["bytes of L2"].before == f"{one.facts.fetched:,}"
+    assert rows["bytes of L2"].after == f"{other.facts.fetched:,}"
+    assert rows["binds"].after == other.binds
+    assert any("decides" in note and f"{one.most * 1e3:.3g}" in note for note in found.notes)
+    back = {r.what: r for r in cx.diff(large, small, sizes=sizes).rows if r.section == "cost"}
+    assert {n: (r.after, r.before) for n, r in back.items()} == {
+        n: (r.before, r.after) for n, r in rows.items()
+    }
+    assert not [row for row in cx.diff(small, large).rows if row.section == "cost"]
+    assert cx.diff(small, small, sizes=sizes).equal
+
+
+def test_a_cost_that_is_not_known_is_said() -> None:
+    """Whatever `cost` refuses, the row says in its words."""
+    found = cx.diff(
+        gemm(), cx.kernel.gemm(mma((64, 64, 32))), target="lnl", sizes={"M": 64, "N": 64, "K": 32}
+    )
+    words = [row for row in found.rows if row.section == "cost"]
+    assert [row.what for row in words] == [""]
+    assert str(words[0].before).startswith("not known: ")

@@ -15,6 +15,7 @@ from pycute_xe.native.clocks.path import main_loop, path_of
 from pycute_xe.native.clocks.report import Start, Timing, Waited
 from pycute_xe.native.clocks.text import Listing, read_text
 from pycute_xe.native.compiler import Binary, sections
+from pycute_xe.native.explaining import explain
 from pycute_xe.native.toolchain import missing, toolchain_for
 from pycute_xe.signatures import typed
 
@@ -40,6 +41,7 @@ def timing(
     level: Level | None = None,
     figures: Mapping[str, float] | None = None,
     gains: int = 0,
+    statements: bool = False,
 ) -> Timing:
     """Return what an Xe core does clock by clock while its threads run machine code in order.
 
@@ -50,6 +52,8 @@ def timing(
     at ``level``: L1 where the loop prefetches, else L2. ``figures`` replaces figures of
     `atoms/timing.toml`; for so many
     ``gains`` of the instructions that wait longest, it is computed what a trip loses without them.
+    ``statements`` names the statement of the kernel that each instruction came from, as `explain`
+    attributes it: for a binary of `compile` alone.
 
     Raises `InputError` for an unknown instruction, `TargetError` for a target without figures,
     `ToolError` where machine code is given and the disassembler is missing.
@@ -73,7 +77,23 @@ def timing(
     many = trips or _trips(main, threads)
     run = _Run(listing, made, used, main, many, threads, together)
     outcomes = [run.of(structure) for structure in STRUCTURES]
-    return _report(name, run, outcomes, min(gains, len(made)) or 0)
+    out = _report(name, run, outcomes, min(gains, len(made)) or 0)
+    return _attributed(out, code, listing) if statements else out
+
+
+def _attributed(report: Timing, code: Binary | str | bytes, listing: Listing) -> Timing:
+    """Return the same with the statements that instructions came from."""
+    if not isinstance(code, Binary) or code.kernel is None:
+        wrong, fix = "machine code alone has no statements", "give what compile(kernel) returns"
+        raise InputError("timing", {"statements": True}, wrong, fix)
+    made = explain(code.kernel, code.target, code.registers, code.toolchain.version)
+    if len(made.instructions) != len(listing.lines):
+        wrong = "with line records the compiler makes other instructions of this kernel"
+        raise ToolError("timing", {"kernel": code.kernel.name}, wrong, "leave statements out")
+    titles = {part.number: " ".join(part.title.split()) for part in made.parts}
+    of = {each.number: titles.get(each.part, "") for each in made.instructions}
+    named = (replace(each, statement=of[each.number]) for each in report.instructions)
+    return replace(report, instructions=tuple(named))
 
 
 def _text(code: Binary | str | bytes, target: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pycute_xe.costing import Cost
+from pycute_xe.costing.account import Cost
 
-__all__ = ["reasons"]
+__all__ = ["decides", "figures", "reasons"]
 
 
 def reasons(first: Cost, second: Cost) -> list[str]:
@@ -16,7 +16,7 @@ def reasons(first: Cost, second: Cost) -> list[str]:
     >>> reasons(one, two)[2], reasons(one, one)[0][:14]
     ('waves 8 against 9', 'ties: most ms,')
     """
-    two = _figures(first), _figures(second)
+    two = figures(first), figures(second)
     lines: list[str] = []
     for name, (x, text) in two[0].items():
         y, other = two[1][name]
@@ -27,8 +27,27 @@ def reasons(first: Cost, second: Cost) -> list[str]:
     return [*lines, f"ties: {', '.join(ties)}"] if ties else lines
 
 
-def _figures(cost: Cost) -> dict[str, tuple[object, str]]:
-    """The figures that estimates are held against each other by, as values and texts."""
+def decides(first: Cost, second: Cost) -> str:
+    """Return the resource whose time differs most between two estimates; nothing where all tie.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> one, two = (cx.cost(gemm, "b70", M=m, N=4096, K=4096) for m in (4096, 8192))
+    >>> decides(one, two), decides(one, one)
+    ('DPAS', '')
+    """
+    other = {bound.resource: bound for bound in second.bounds}
+    apart = {
+        bound.resource: abs(bound.most - other[bound.resource].most)
+        for bound in first.bounds
+        if bound.resource in other
+    }
+    longest = max(apart, key=lambda name: apart[name])
+    return longest if apart[longest] else ""
+
+
+def figures(cost: Cost) -> dict[str, tuple[object, str]]:
+    """Return what estimates are held against each other by, as values and texts."""
     facts = cost.facts
     counts = {
         "bytes of L1": facts.requested,
