@@ -138,6 +138,27 @@ class RegisterFile:
         self._check(offset, nbytes, "forget")
         self._ready[offset : offset + nbytes] = False
 
+    def copied(self, index: Ints) -> tuple[Bytes, NDArray[np.bool_]]:
+        """Return copies of some bytes, and which of them are initialised.
+
+        >>> registers = RegisterFile(64)
+        >>> registers.write(0, np.array([5], dtype=np.uint8))
+        >>> data, ready = registers.copied(np.array([0, 1]))
+        >>> data.tolist(), ready.tolist()
+        ([5, 0], [True, False])
+        """
+        return self._data[index], self._ready[index]
+
+    def restore(self, index: Ints, data: Bytes, ready: NDArray[np.bool_]) -> None:
+        """Make some bytes what `copied` returned of them.
+
+        >>> registers = RegisterFile(64)
+        >>> registers.restore(np.array([3]), np.array([7], np.uint8), np.array([True]))
+        >>> registers.read(3, 1, "a reader").tolist()
+        [7]
+        """
+        self._data[index], self._ready[index] = data, ready
+
     def _check(self, offset: int, nbytes: int, operation: str) -> None:
         if offset < 0 or nbytes < 0 or offset + nbytes > self._data.size:
             raise MachineError(

@@ -13,6 +13,7 @@ clock (`clocks`).
 from __future__ import annotations
 
 from pycute_xe.native.clocks.reading import timing
+from pycute_xe.native.clocks.replaying import Hazard, Replay, replay, ways
 from pycute_xe.native.clocks.report import Timing
 from pycute_xe.native.comparison import run
 from pycute_xe.native.compiler import Binary, compile, compile_text
@@ -25,6 +26,8 @@ __all__ = [
     "Binary",
     "Comparison",
     "Explained",
+    "Hazard",
+    "Replay",
     "Timing",
     "Toolchain",
     "compare",
@@ -32,7 +35,9 @@ __all__ = [
     "compile_text",
     "explain",
     "missing",
+    "replay",
     "run",
     "timing",
     "toolchains",
+    "ways",
 ]

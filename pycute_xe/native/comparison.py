@@ -43,7 +43,7 @@ from pycute_xe.native.operands import GRF, REGISTERS, State, refuse
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["execute", "operands_in", "run", "program", "thread"]
+__all__ = ["Launch", "dpas_of", "execute", "operands_in", "program", "run", "run_group", "thread"]
 
 # ------------------------------------------------------------ thread
 # Machine code as steps on a hardware thread, and a thread that takes them.
@@ -198,6 +198,16 @@ def barrier_number(instruction: Instruction) -> int:
 
 
 def _dpas(instruction: Instruction) -> Step:
+    op, to, accumulator, b, a = dpas_of(instruction)
+
+    def multiply(state: State, around: Around) -> None:
+        dpas.execute(state.registers, op, to, accumulator, b, a, around.trace)
+
+    return multiply
+
+
+def dpas_of(instruction: Instruction) -> tuple[Dpas, int, int | None, int, int]:
+    """Return a DPAS and the first bytes of D, C (None for zero), B and A in the registers."""
     depth, _, repeat = instruction.sub.partition("x")
     to, c, b, a = (cast("Reg", o) for o in (instruction.to, *instruction.sources))
     types = {spelled: name for name, spelled in register_types().items()}
@@ -208,13 +218,7 @@ def _dpas(instruction: Instruction) -> Step:
         raise refuse(instruction, f"dpas with elements of type {error} is not modelled") from error
     if op.depth != int(depth):
         raise refuse(instruction, f"the depth must be {op.depth}")
-    at = [_byte(r) for r in (to, c, b, a)]
-    accumulator = None if c.file == "null" else at[1]
-
-    def multiply(state: State, around: Around) -> None:
-        dpas.execute(state.registers, op, at[0], accumulator, at[2], at[3], around.trace)
-
-    return multiply
+    return op, _byte(to), None if c.file == "null" else _byte(c), _byte(b), _byte(a)
 
 
 def _byte(register: Reg) -> int:
@@ -291,24 +295,58 @@ def execute(
     ``trace`` counts what a run counts; ``own`` what the binary does besides: one instruction
     for each thread's end, and the loads of arguments.
     """
-    kernel, info = problem.kernel, binary.info
-    _demand_modelled(binary)
-    memory = Memory()
-    placed = operands_in(memory, problem, get_target(binary.target))
-    given = _payload(binary, problem, placed)
-    payload = memory.place(given[info.inline :])
-    steps = program(binary.assembly)
-    counts = [count.at(problem.sizes, _looked_up(problem)) for _, count in kernel.grid]
+    launch = Launch(binary, problem)
     mine = own if own is not None else Trace()
-    groups = list(product(*map(range, counts)))
-    for done, group in enumerate(groups, 1):
-        shared = FencedSlm(info.slm) if info.slm else None
-        around = Around(memory, shared, trace, mine)
-        first = given[: info.inline]
-        _run_group(steps, kernel, (payload, first), _launched(group, counts), around)
+    for done, group in enumerate(launch.groups, 1):
+        around = Around(launch.memory, launch.shared(), trace, mine)
+        run_group(launch, launch.steps, group, around)
         if progress is not None:
-            progress(done / len(groups))
-    return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
+            progress(done / len(launch.groups))
+    return launch.outputs()
+
+
+class Launch:
+    """A binary with the operands of a problem in memory: what its work-groups start from.
+
+    ``groups`` are their places in the launch. Raises `MachineError` as `program` does, and for a
+    binary that needs what is not modelled.
+    """
+
+    def __init__(self, binary: Binary, problem: Problem) -> None:
+        """Place operands and arguments."""
+        _demand_modelled(binary)
+        kernel, self.problem, self.info = problem.kernel, problem, binary.info
+        self.memory = Memory()
+        self.placed = operands_in(self.memory, problem, get_target(binary.target))
+        given = _payload(binary, problem, self.placed)
+        self.first, inline = given[: self.info.inline], self.info.inline
+        self.payload = self.memory.place(given[inline:])
+        self.steps = program(binary.assembly)
+        self.counts = [count.at(problem.sizes, _looked_up(problem)) for _, count in kernel.grid]
+        self.groups = list(product(*map(range, self.counts)))
+
+    def shared(self) -> FencedSlm | None:
+        """Return the shared memory of a work-group, None without one."""
+        return FencedSlm(self.info.slm) if self.info.slm else None
+
+    def states(self, group: tuple[int, ...]) -> list[State]:
+        """Return the threads of a work-group as they start."""
+        count, place = self.problem.kernel.subgroups, _launched(group, self.counts)
+        out: list[State] = []
+        for index in range(count):
+            state = State(RegisterFile(REGISTERS * GRF, GRF), progress=Progress(index, count))
+            header = _header(index, count, self.payload, place)
+            state.registers.write(0, header, "launch")
+            if self.first.size:
+                state.registers.write(GRF, self.first, "launch")
+            out.append(state)
+        return out
+
+    def outputs(self) -> dict[str, NDArray[Any]]:
+        """Return the outputs by name, as they are in memory."""
+        return {
+            o.name: fetch(self.memory, self.placed[o.name]) for o in self.problem.kernel.outputs
+        }
 
 
 def operands_in(memory: Memory, problem: Problem, target: Target) -> dict[str, Placed]:
@@ -356,26 +394,13 @@ def _launched(group: tuple[int, ...], counts: list[int]) -> tuple[int, int, int]
     return x, y, last
 
 
-def _run_group(
-    steps: Steps,
-    kernel: Kernel,
-    payload: tuple[int, NDArray[np.uint8]],
-    group: tuple[int, ...],
-    around: Around,
-) -> None:
-    """Run the threads of a work-group; ``payload`` is where arguments lie, and those in r1."""
-    threads: list[Iterator[Meeting]] = []
-    watched = [Progress(i, kernel.subgroups) for i in range(kernel.subgroups)]
-    for mine in watched:
-        state = State(RegisterFile(REGISTERS * GRF, GRF), progress=mine)
-        header = _header(mine.index, kernel.subgroups, payload[0], group)
-        state.registers.write(0, header, "launch")
-        if payload[1].size:
-            state.registers.write(GRF, payload[1], "launch")
-        threads.append(thread(steps, state, around, MOST_STEPS))
+def run_group(launch: Launch, steps: Steps, group: tuple[int, ...], around: Around) -> None:
+    """Run the threads of a work-group."""
+    states = launch.states(group)
+    threads = [thread(steps, state, around, MOST_STEPS) for state in states]
     # Infinities and NaNs are results like any other; hardware gives no warning.
     with np.errstate(all="ignore"):
-        workgroup.run(threads, watched, trace=around.trace)
+        workgroup.run(threads, [state.progress for state in states], trace=around.trace)
 
 
 def _header(subgroup: int, count: int, payload: int, group: tuple[int, ...]) -> NDArray[np.uint8]:

@@ -23,6 +23,7 @@ __all__ = [
     "Read",
     "State",
     "Write",
+    "bytes_of_lanes",
     "bytes_read",
     "bytes_written",
     "chosen",
@@ -98,7 +99,7 @@ def refuse(instruction: Instruction, condition: str) -> UnmodelledFault:
     )
 
 
-def _places(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int64]:
+def bytes_of_lanes(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int64]:
     """Return the byte of every byte of every lane, (lanes, bytes)."""
     if operand.file == "acc" and operand.kind in ("f", "d", "ud"):
         start = (ACCUMULATORS + operand.number) * GRF
@@ -129,7 +130,7 @@ def reader(instruction: Instruction, operand: Reg | Immediate) -> Read:
     dtype = DTYPES.get(operand.kind)
     if dtype is None:
         raise refuse(instruction, f"the type {operand.kind} is not modelled")
-    places = _places(instruction, operand, dtype.itemsize)
+    places = bytes_of_lanes(instruction, operand, dtype.itemsize)
     named, change, wide = str(instruction), _modifier(instruction, operand), _widened(dtype)
     part, flat, kind = _part(places, dtype), places.reshape(-1), operand.kind
     key = (int(flat[0]), flat.size) if isinstance(part, slice) else (id(part), 0)
@@ -219,7 +220,7 @@ def writer(instruction: Instruction) -> Write:
 
 
 def _written(instruction: Instruction, to: Reg, dtype: np.dtype[Any]) -> Write:
-    places, named = _places(instruction, to, dtype.itemsize), str(instruction)
+    places, named = bytes_of_lanes(instruction, to, dtype.itemsize), str(instruction)
     shaped, lanes = _shaped(instruction, dtype), chosen(instruction)
     part, flat, kind = _part(places, dtype), places.reshape(-1), to.kind
     key = (int(flat[0]), flat.size) if isinstance(part, slice) else (id(part), 0)

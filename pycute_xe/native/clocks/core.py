@@ -11,7 +11,7 @@ from math import inf
 from pycute_xe.native.clocks.costs import LETTERS, Figures, Timed
 from pycute_xe.native.clocks.text import Listing, Waits
 
-__all__ = ["CAUSES", "ENGINES", "Outcome", "Structure", "simulate"]
+__all__ = ["CAUSES", "ENGINES", "Issue", "Outcome", "Structure", "ordered", "simulate"]
 
 CAUSES = (
     "active", "control", "pipe_stall", "send", "dist_acc", "sbid", "sync", "inst_fetch", "other",
@@ -38,9 +38,23 @@ class Structure:
         return f"{self.arbitration.replace('_', ' ')}, {pipes}"
 
 
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """A start: thread, place in its way, and when it starts, has read and has its result."""
+
+    thread: int
+    place: int
+    at: float
+    read: float
+    done: float
+
+
 @dataclass
 class Outcome:
-    """What happened: per instruction how often, clocks of each cause, and for what it waited."""
+    """What happened: per instruction how often, clocks of each cause, and for what it waited.
+
+    ``issues`` are all starts in their order, where they are asked for.
+    """
 
     structure: Structure
     cycles: float
@@ -51,6 +65,7 @@ class Outcome:
     states: list[list[float]]
     used: list[float]
     events: list[tuple[int, int, float, float, int]]
+    issues: list[Issue]
 
 
 @dataclass(eq=False)
@@ -58,6 +73,7 @@ class _Thread:
     number: int
     engine: int
     group: int
+    path: Sequence[int]
     at: int = 0
     free: float = 0
     since: float = 0
@@ -111,21 +127,23 @@ class _Core:
         self,
         code: Sequence[Timed],
         listing: Listing,
-        path: Sequence[int],
+        paths: Sequence[Sequence[int]],
         heads: frozenset[int],
-        threads: int,
         group: int,
         figures: Figures,
         structure: Structure,
         engines: int,
         keep: int,
+        record: bool,
     ) -> None:
-        self.code, self.path, self.heads, self.group = code, path, heads, group
+        self.code, self.heads, self.group = code, heads, group
+        self.issues: list[Issue] = []
+        self.record = record
         self.waits = [line.waits for line in listing.lines]
         self.tokens = [_tokens(one, waits) for one, waits in zip(code, self.waits, strict=True)]
         self.figures, self.structure, self.keep = figures, structure, keep
         self.engines = [_Engine() for _ in range(engines)]
-        self.all = [_Thread(i, i % engines, i // group) for i in range(threads * engines)]
+        self.all = [_Thread(i, i % engines, i // group, path) for i, path in enumerate(paths)]
         for thread in self.all:
             self.engines[thread.engine].threads.append(thread)
         self.unit_free, self.depth = 0.0, int(figures["send_queue"])
@@ -144,7 +162,7 @@ class _Core:
 
     def prepare(self, thread: _Thread) -> None:
         """Find when the next instruction of a thread may start, and what it waits for."""
-        number = self.path[thread.at]
+        number = thread.path[thread.at]
         one, waits = self.code[number], self.waits[number]
         ready, cause, by = thread.free, _CONTROL, -1
         for pipe, back in waits.distances:
@@ -171,7 +189,7 @@ class _Core:
         """Return when a thread could start its next instruction as things are."""
         if thread.ended:
             return inf
-        one = self.code[self.path[thread.at]]
+        one = self.code[thread.path[thread.at]]
         unit = self.unit[one.pipe]
         if engine.locked not in (None, thread) and unit == self.unit[4]:
             return inf
@@ -184,7 +202,7 @@ class _Core:
 
     def start(self, engine: _Engine, thread: _Thread, now: float) -> None:
         """Start an instruction: account for the wait, occupy, and say when its result is there."""
-        number = self.path[thread.at]
+        number = thread.path[thread.at]
         one, waits = self.code[number], self.waits[number]
         self.account(engine, thread, one, now)
         if thread.at in self.heads:
@@ -198,6 +216,8 @@ class _Core:
         if one.pipe == 5 and one.what not in ("arrive", "end"):
             done = self.sent(engine, one, now)
         thread.note(one, waits.sets, done, max(read, now))
+        if self.record:
+            self.issues.append(Issue(thread.number, thread.at, now, max(read, now), done))
         if one.what == "dpas":
             engine.locked = thread if one.atomic else None
         thread.free = now + (one.done if one.what == "jump" else 1)
@@ -207,7 +227,7 @@ class _Core:
             self.events.append((thread.number, number, now, now + max(1, one.busy), one.pipe))
         if one.what == "arrive":
             self.arrive(thread, now)
-        if one.what == "end" or thread.at >= len(self.path):
+        if one.what == "end" or thread.at >= len(thread.path):
             thread.ended, engine.locked = True, None if engine.locked is thread else engine.locked
         else:
             self.prepare(thread)
@@ -243,7 +263,7 @@ class _Core:
             engine.queue.popleft()
         engine.queue.append(begin)
         done = begin + service + one.done
-        if one.returned:
+        if one.returned and not self.record:
             per = 64 / self.figures["return_bytes"]
             engine.back = max(engine.back, done - one.returned * per) + one.returned * per
             done = engine.back
@@ -308,7 +328,7 @@ class _Core:
             thread.states[_OTHER if thread.ended else _SYNC] += end - thread.since
         return Outcome(
             self.structure, end, self.trips(), self.counts, self.stalls, self.producers,
-            [t.states for t in self.all], self.used, self.events,
+            [t.states for t in self.all], self.used, self.events, self.issues,
         )  # fmt: skip
 
     def trips(self) -> list[float]:
@@ -338,6 +358,26 @@ def simulate(
     ``heads`` are the places of the path at which a trip begins; events of the first
     ``keep`` threads are kept.
     """
-    group = group or threads * engines
-    core = _Core(code, listing, path, heads, threads, group, figures, structure, engines, keep)
+    paths = [path] * (threads * engines)
+    core = _Core(
+        code, listing, paths, heads, group or len(paths), figures, structure, engines, keep, False
+    )
+    return core.run()
+
+
+def ordered(
+    code: Sequence[Timed],
+    listing: Listing,
+    paths: Sequence[Sequence[int]],
+    figures: Figures,
+    structure: Structure,
+    group: int,
+) -> Outcome:
+    """Run threads that each take a path of their own, and keep every start.
+
+    Loads come back in any order here, as nothing promises theirs. Threads that wait for ever have
+    no further starts.
+    """
+    engines = min(ENGINES, len(paths))
+    core = _Core(code, listing, paths, frozenset(), group, figures, structure, engines, 0, True)
     return core.run()

@@ -14,7 +14,7 @@ __all__ = ["Line", "Listing", "Waits", "read_text"]
 
 _OPTIONS = re.compile(r"\{([^{}]*)\}\s*$")
 _HEAD = re.compile(
-    r"(?:\((?P<predicate>[^()]*)\)\s*)?(?P<op>[a-z]\w*)(?:\.(?P<sub>[^\s(]+(?:\([^\s]*\))?))?"
+    r"(?:\((?P<predicate>[^()]*)\)\s*)?(?P<op>[a-z]\w*)(?:\.(?P<sub>[^\s(]+(?:\(\S*\))?|\(\S*\)))?"
     r"(?:\s+\((?P<size>\d+)\|M(?P<first>\d+)\))?(?P<rest>(?:\s.*)?)"
 )
 _CONDITION = re.compile(r"\((\w+)\)(f\d+(?:\.\d+)?)$")

@@ -1,0 +1,112 @@
+"""Machine code executed in the order of the model: a dependence that is missing shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled_cases import needs_compiler
+from compiled_kinds import CASES
+
+import pycute_xe as cx
+from pycute_xe.bulk import numpy_dtype
+from pycute_xe.errors import InputError
+from pycute_xe.native import Binary, replay
+
+
+def product(target: str = "pvc") -> tuple[Binary, dict[str, Any]]:
+    """A small GEMM for a target, and operands."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    rng = np.random.default_rng(5)
+    shapes = {"A": (33, 70), "B": (70, 60)}
+    given = {n: rng.standard_normal(s).astype(numpy_dtype("bf16")) for n, s in shapes.items()}
+    return cx.native.compile(cx.kernel.gemm(mma), target), given
+
+
+def without(text: str, opcode: str, note: str) -> Iterator[str]:
+    """Texts without a dependence, one for each instruction of a kind that has it."""
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if re.search(rf"\b{opcode}\b", line) and re.search(note, line.partition("//")[0]):
+            yield "\n".join(
+                [*lines[:at], re.sub(rf",?{note}", "", line, count=1), *lines[at + 1 :]]
+            )
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["pvc", "bmg"])
+def test_a_product_is_the_same_whatever_the_latencies(target: str) -> None:
+    binary, given = product(target)
+    assert binary.kernel is not None
+    expected = cx.native.run(binary.kernel, **given, target=target)
+    for slower, seed in ((1.0, None), (20.0, None), (20.0, 3)):
+        got = replay(binary, slower=slower, seed=seed, **given)
+        assert got, str(got)
+        assert got.outputs is not None
+        assert got.outputs["D"].tobytes() == expected.tobytes()
+        assert "byte for byte" in str(got)
+
+
+@needs_compiler
+def test_a_multiplication_that_does_not_wait_for_its_load_computes_something_else() -> None:
+    binary, given = product()
+    text = next(without(binary.disassembly, "dpas", r"\$\d+\.dst"))
+    got = replay(binary, text=text, slower=20.0, seed=1, **given)
+    kinds = {each.kind for each in got.hazards}
+    assert not got
+    assert "read too early" in kinds
+    assert str(got.hazards[0]) in str(got)
+
+
+@needs_compiler
+def test_a_message_that_does_not_wait_for_its_payload_takes_the_old_one() -> None:
+    binary, given = product()
+    text = next(without(binary.disassembly, "send.ugm", r"[AI]@\d"))
+    got = replay(binary, text=text, **given)
+    assert not got
+    assert {each.kind for each in got.hazards} & {"read too early", "fault", "never goes on"}
+
+
+@needs_compiler
+def test_a_payload_that_changes_while_it_is_read_is_a_hazard() -> None:
+    binary, given = product()
+    texts = without(binary.disassembly, "add", r"\$\d+\.src")  # not all are on the way
+    every = (replay(binary, text=text, slower=20.0, seed=1, **given) for text in texts)
+    assert any(h.kind == "overwritten too early" for got in every for h in got.hazards)
+
+
+@needs_compiler
+def test_ways_are_those_of_all_threads() -> None:
+    binary, given = product()
+    ways = cx.native.ways(binary, **given)
+    assert len(ways) == 2 * 4
+    ends = {binary.assembly.instructions[way[-1]].options for way in ways}
+    assert all("EOT" in options for options in ends)
+
+
+@needs_compiler
+def test_what_cannot_be_replayed_is_refused() -> None:
+    binary, given = product()
+    with pytest.raises(InputError, match="other instructions"):
+        replay(binary, text="(W) add (1|M0) r1.0<1>:d r1.0<0;1,0>:d 1:w", **given)
+    with pytest.raises(InputError, match=r"0\.5 times as long"):
+        replay(binary, slower=0.5, **given)
+    source = (
+        "__attribute__((intel_reqd_sub_group_size(16)))\nkernel void f(global int *a) { *a = 1; }"
+    )
+    with pytest.raises(InputError, match="has no operands"):
+        replay(cx.native.compile_text(source, "pvc"))
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", ["pvc", "bmg"])
+def test_binaries_of_every_kind_are_the_same_whatever_the_latencies(name: str, target: str) -> None:
+    kernel, given = CASES[name].make()
+    binary = cx.native.compile(kernel, target)
+    assert (got := replay(binary, **given)), str(got)
+    assert (got := replay(binary, slower=20.0, seed=2, **given)), str(got)
