@@ -55,7 +55,7 @@ def parsed(text: str) -> list[Read]:
     return [one_of(line) for line in kept if "illegal" not in line]
 
 
-def one_of(line: str) -> Read:  # noqa: C901
+def one_of(line: str) -> Read:
     """What an instruction is, by its kind."""
     braces = re.search(r"\{([^{}]*)\}\s*$", line)
     notes = [n.strip() for n in braces[1].split(",")] if braces else []
@@ -164,9 +164,18 @@ class Account:
         token, _, kind = note[1:].partition(".")
         self.token(int(token), kind or covers)
 
-    def over(self, reader: int) -> bool:
-        """Whether an instruction is known to have read."""
-        return reader in self.read or reader in self.done
+    def enter(self, one: Read, at: int) -> None:
+        """Remember what an instruction reads, writes and sets."""
+        for byte in one.writes:
+            self.writer[byte] = at
+            self.reader.pop(byte, None)
+        if one.pipe in ("S", "D"):
+            self.reader.update(dict.fromkeys(one.reads, at))
+        if one.pipe and one.pipe in "FILM":
+            self.pipes[one.pipe].append(at)
+            self.pipes["A"].append(at)
+        if one.sets >= 0:
+            self.tokens[one.sets] = at
 
     def token(self, token: int, kind: str) -> None:
         """Who set a token last has read, or is over."""
@@ -192,33 +201,35 @@ def uncovered(
             account.done.update(account.pipes["A"])
         old = [w for w in (at - n for n in set(REACH.values())) if w >= 0]
         account.done |= {w for w in old if at - w >= REACH.get(code[way[w]].pipe, 1 << 30)}
-        for byte in one.reads:
-            w = account.writer.get(byte, -1)
-            chained = (code[way[w]].pipe, one.pipe) == ("D", "D")
-            if w >= 0 and w not in account.done and not chained:
-                yield way[w], number, "read"
+        for first, kind in conflicts(account, code, way, one):
+            yield way[first], number, kind
+        account.enter(one, at)
+
+
+def conflicts(
+    account: Account, code: Sequence[Read], way: Sequence[int], one: Read
+) -> Iterator[tuple[int, str]]:
+    """Yield the first place of a way of each kind that an instruction does not wait for."""
+    written = [account.writer.get(byte, -1) for byte in one.writes]
+    read = [account.writer.get(byte, -1) for byte in one.reads]
+    readers = [account.reader.get(byte, -1) for byte in one.writes]
+
+    def pipe(at: int) -> str:
+        return code[way[at]].pipe
+
+    kinds = {
+        "read": [w for w in read if (pipe(w), one.pipe) != ("D", "D")],
+        "written": [w for w in written if pipe(w) != one.pipe],
+        "overwritten": [
+            r for r in readers
+            if r not in account.read and (one.pipe == "S" or pipe(r) != one.pipe)
+        ],
+    }  # fmt: skip
+    for kind, every in kinds.items():
+        for first in every:
+            if first >= 0 and first not in account.done:
+                yield first, kind
                 break
-        for byte in one.writes:
-            w = account.writer.get(byte, -1)
-            if w >= 0 and w not in account.done and code[way[w]].pipe != one.pipe:
-                yield way[w], number, "written"
-                break
-        for byte in one.writes:
-            r = account.reader.get(byte, -1)
-            ordered = code[way[r]].pipe == one.pipe != "S"
-            if r >= 0 and not account.over(r) and not ordered:
-                yield way[r], number, "overwritten"
-                break
-        for byte in one.writes:
-            account.writer[byte] = at
-            account.reader.pop(byte, None)
-        if one.pipe in ("S", "D"):
-            account.reader.update(dict.fromkeys(one.reads, at))
-        if one.pipe and one.pipe in "FILM":
-            account.pipes[one.pipe].append(at)
-            account.pipes["A"].append(at)
-        if one.sets >= 0:
-            account.tokens[one.sets] = at
 
 
 def needed(

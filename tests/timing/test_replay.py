@@ -98,7 +98,7 @@ def test_what_cannot_be_replayed_is_refused() -> None:
         "__attribute__((intel_reqd_sub_group_size(16)))\nkernel void f(global int *a) { *a = 1; }"
     )
     with pytest.raises(InputError, match="has no operands"):
-        replay(cx.native.compile_text(source, "pvc"))
+        replay(cx.native.compile_text(source, "f", "pvc"))
 
 
 @needs_compiler
