@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pycute_xe.cli.files import figures_option
 from pycute_xe.errors import InputError, KernelError, TargetError, quoted
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ Progress = Callable[[int, "tuple[Priced, ...]"], object]
 )
 @click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
 @click.option("--device", help="A product of the target; the first, if left out.")
+@figures_option()
 @click.option("--top", type=int, default=10, show_default=True, help="Candidates that are listed.")
 @click.option(
     "--save",
@@ -49,7 +51,15 @@ Progress = Callable[[int, "tuple[Priced, ...]"], object]
     help="Prove the first, then write its document and its program.",
 )
 def design_command(
-    m: int, n: int, k: int, types: str, target: str, device: str | None, top: int, save: Path | None
+    m: int,
+    n: int,
+    k: int,
+    types: str,
+    target: str,
+    device: str | None,
+    figures: Path | None,
+    top: int,
+    save: Path | None,
 ) -> None:
     """Choose tile, subgroups and stages of a GEMM by what each candidate costs.
 
@@ -61,8 +71,10 @@ def design_command(
       pycute-xe design --m 4096 --n 4096 --k 4096 --device b70
       pycute-xe design --m 8 --n 4096 --k 4096 --types s8,s8,s32 --top 3 --save chosen
     """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.costing.own import with_own
+
     sizes = {"M": m, "N": n, "K": k}
-    chosen = _device(target, device)
+    chosen = with_own(_device(target, device), figures)
     if not 1 <= top <= MOST_SHOWN:
         wrong = f"{top} is not from 1 to {MOST_SHOWN}"
         raise InputError("design", {"top": top}, wrong, "write --top 10")
@@ -179,7 +191,8 @@ def _lines(explored: Explored, sizes: dict[str, int], top: int) -> list[str]:
     )
     lines.append(f"  refused: {refused(explored)}")
     lines += [f"  not known: {one}" for one in costs[0].unknown]
-    lines += [f"  assumed: {one}" for one in costs[0].assumptions if one.kind == "assumed"]
+    named = [one for one in costs[0].assumptions if one.file or one.kind == "assumed"]
+    lines += [f"  {one.origin}: {one}" for one in named]
     return lines
 
 

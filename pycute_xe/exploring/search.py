@@ -77,7 +77,8 @@ class Explored:
         lines += [f"  {one}" for one in self.best]
         lines.append(f"  built {self.built:,}, passed over {self.passed_over:,}")
         lines.append(f"  refused: {rules or 'none'}")
-        lines += [f"  assumed: {one}" for one in self.device.figures if one.kind == "assumed"]
+        named = [one for one in self.device.figures if one.file or one.kind == "assumed"]
+        lines += [f"  {one.origin}: {one}" for one in named]
         return "\n".join(
             [*lines, "  estimates by cost, not measured; see cost for what is unknown"]
         )

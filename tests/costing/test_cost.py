@@ -91,9 +91,11 @@ def test_figures_may_be_replaced_and_their_effect_is_shown() -> None:
     found = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096)
     slow = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096, figures={"memory rate": 10})
     assert (found.binds, slow.binds) == ("DPAS", "memory")
-    less, more = slow.effects()["memory rate"]
-    assert less > slow.least > more
-    assert found.effects()["memory rate"] == (found.least, found.least)
+    effect = slow.effects()["memory rate"]
+    assert effect.less[0] > slow.least > effect.more[0]
+    assert effect.less[1] > slow.most > effect.more[1]
+    effect = found.effects()["memory rate"]
+    assert effect.less[0] == effect.more[0] == found.least
     assert "given by the call" in str(slow)
 
 
@@ -136,8 +138,10 @@ def test_sizes_may_be_integers_of_numpy() -> None:
 
 def test_a_rate_is_faster_the_more_there_is_of_it() -> None:
     found = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096)
-    for name, (less, more) in found.effects().items():
-        assert less >= more if found.device[name].is_rate else less <= more
+    for effect in found.effects().values():
+        rate = effect.figure.is_rate
+        for less, more in zip(effect.less, effect.more, strict=True):
+            assert less >= more if rate else less <= more
 
 
 def test_every_figure_has_a_source_and_a_kind() -> None:
