@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pycute_xe.arch.target import Target
+from pycute_xe.costing.ahead import Ahead, aheads
 from pycute_xe.costing.device import Device, Figure, get_device
 from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
 from pycute_xe.costing.own import AnyFigures, with_own
@@ -81,6 +82,19 @@ class Cost:
     def binds(self) -> str:
         """The resource that is busy longest, at the least."""
         return max(self.bounds, key=lambda bound: bound.least).resource
+
+    @property
+    def prefetches(self) -> tuple[Ahead, ...] | None:
+        """How far ahead operands are prefetched, beside memory's latency; None without prefetches.
+
+        >>> import pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> estimate = cost(gemm, "b70", M=4096, N=4096, K=4096)
+        >>> [(one.operand, one.trips, one.in_time) for one in estimate.prefetches]
+        [('A', 2, True), ('B', 2, True)]
+        """
+        started = self.least - self.launch.least * 1e-6, self.most - self.launch.most * 1e-6
+        return aheads(self.kernel, self.facts, self.device, started)
 
     @property
     def assumptions(self) -> tuple[Figure, ...]:
@@ -276,6 +290,7 @@ def _lines(estimate: Cost) -> list[str]:
     shares = ", ".join(f"{value:.4g} of {name}" for name, value in known.intensity.items())
     lines.append(f"  operations for a byte: {shares}")
     lines += [f"  {bound}" for bound in estimate.bounds]
+    lines += [f"  prefetch {one}" for one in estimate.prefetches or ()]
     lines += [f"  not known: {one}" for one in estimate.unknown]
     named = [one for one in estimate.assumptions if one.file or one.kind == "assumed"]
     lines += [f"  {one.origin}: {one}" for one in named]

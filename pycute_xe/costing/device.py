@@ -60,6 +60,7 @@ UNITS: dict[str, tuple[str, bool]] = {
     "l2": ("bytes a clock and core", True),
     "memory": ("of the memory's rate", True),
     "launch": ("microseconds", False),
+    "latency": ("nanoseconds", False),
     "widen": ("instructions for 16 elements", False),
     "convert": ("instructions for 16 elements", False),
     "function": ("instructions for an operation on 16 elements", False),

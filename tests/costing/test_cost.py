@@ -215,3 +215,28 @@ def test_on_the_command_line(tmp_path: Any) -> None:
     done = runner.invoke(main, ["cost", str(file), "M=many"])
     assert done.exit_code == 2
     assert "M=many' does not give a size" in done.output
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+def test_prefetches_are_as_far_ahead_as_stages_say(stages: int) -> None:
+    """Of 13 waves of 128 trips, each takes its share of the time without the launch."""
+    one = cx.cost(gemm(stages=stages), "b580", M=4096, N=4096, K=4096)
+    prefetches = one.prefetches
+    assert prefetches is not None
+    assert [(ahead.operand, ahead.trips) for ahead in prefetches] == [("A", stages), ("B", stages)]
+    whole = prefetches[0].seconds[0] / stages * 13 * 128
+    assert whole == pytest.approx(one.least - 0.4e-6)
+    assert str(prefetches[0]) in str(one)
+
+
+def test_a_prefetch_is_late_in_time_or_open() -> None:
+    known: Any = {"M": 4096, "N": 4096, "K": 4096}
+    for latency, answer in ((100, True), (1e5, False), (1000, None)):
+        one = cx.cost(gemm(stages=1), "b580", figures={"latency": latency}, **known)
+        assert one.prefetches is not None
+        assert [ahead.in_time for ahead in one.prefetches] == [answer] * 2
+
+
+def test_without_prefetches_there_is_no_distance() -> None:
+    kernel = cx.kernel.slm_gemm(cx.workgroup_mma(OP))
+    assert cx.cost(kernel, "b580", M=512, N=512, K=512).prefetches is None
