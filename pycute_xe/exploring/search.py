@@ -212,8 +212,13 @@ class _Book:
         self.known: dict[str, Outcome] = {}
         words = repr((astuple(space), device.name, device.figures, problems))
         head = {"explore": sha256(words.encode()).hexdigest()}
-        if self.path is not None:
+        if self.path is None:
+            return
+        try:
             self._read(self.path, head)
+        except OSError as error:
+            wrong = f"the log cannot be used: {error.strerror}"
+            raise InputError("explore", {"log": path}, wrong, "name another file") from error
 
     def _read(self, path: Path, head: dict[str, str]) -> None:
         """Take over whole lines; a line that a stopped run left unfinished is cut off."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, with_article
 from pycute_xe.kernel import Kernel, Order, gemm
 from pycute_xe.numeric import as_numeric
 
@@ -79,18 +79,26 @@ class Space:
     def __post_init__(self) -> None:
         """Check the axes."""
         for name, axis in self._axes.items():
-            for value in axis:
-                numbers: list[Any] = [*value] if name == "grids" else [value]
+            if not isinstance(axis, tuple):
+                wrong = f"{name} is {with_article(type(axis).__name__)}, not a tuple"
+                raise InputError("Space", {name: axis}, wrong, f"write {name}=(…,)")
+            fix = "((8, 4),)" if name == "grids" else "(4,)"
+            for value in cast("tuple[Any, ...]", axis):
+                pair = name == "grids" and isinstance(value, tuple) and len(value) == 2
+                numbers: list[Any] = [*value] if pair else [value]
                 if any(type(number) is not int or number < 1 for number in numbers):
                     wrong = f"{name} has {value!r}, must be positive integers"
-                    raise InputError("Space", {name: value}, wrong, f"write {name}=(4,)")
+                    raise InputError("Space", {name: value}, wrong, f"write {name}={fix}")
+                if name == "grids" and not pair:
+                    wrong = f"grids has {value!r}, must be pairs"
+                    raise InputError("Space", {name: value}, wrong, f"write {name}={fix}")
             if not axis:
                 raise InputError("Space", {name: axis}, f"{name} has no value", "give one or more")
         for kind in self.types:
             as_numeric(kind)
 
     @property
-    def _axes(self) -> dict[str, tuple[Any, ...]]:
+    def _axes(self) -> dict[str, Any]:
         names = ("tiles_m", "tiles_n", "tiles_k", "grids", "stages", "rows")
         return {name: getattr(self, name) for name in names}
 
