@@ -44,6 +44,7 @@ Progress = Callable[[int, "tuple[Priced, ...]"], object]
 @click.option("--device", help="A product of the target; the first, if left out.")
 @figures_option()
 @click.option("--top", type=int, default=10, show_default=True, help="Candidates that are listed.")
+@click.option("--timed", default=0, help="Rank so many by the machine code that is made of them.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
@@ -59,6 +60,7 @@ def design_command(
     device: str | None,
     figures: Path | None,
     top: int,
+    timed: int,
     save: Path | None,
 ) -> None:
     """Choose tile, subgroups and stages of a GEMM by what each candidate costs.
@@ -78,6 +80,9 @@ def design_command(
     if not 1 <= top <= MOST_SHOWN:
         wrong = f"{top} is not from 1 to {MOST_SHOWN}"
         raise InputError("design", {"top": top}, wrong, "write --top 10")
+    if not 0 <= timed <= MOST_SHOWN:
+        wrong = f"{timed} is not from 0 to {MOST_SHOWN}"
+        raise InputError("design", {"timed": timed}, wrong, "write --timed 10")
     if save is not None and save.exists() and not save.is_dir():
         wrong = f"{save} is not a folder"
         raise InputError("design", {"save": save}, wrong, "name a folder")
@@ -86,13 +91,21 @@ def design_command(
     from pycute_xe.exploring import explore
 
     with _progress() as progress:
-        explored = explore(space, chosen, [sizes], best=max(top, COMPARED), progress=progress)
+        explored = explore(
+            space, chosen, [sizes], best=max(top, timed, COMPARED), progress=progress
+        )
     if not explored.best:
         wrong = f"rules refuse all {explored.listed:,} candidates: {refused(explored)}"
         raise InputError("design", {"types": types}, wrong, "use other types or another target")
     click.echo("\n".join(_lines(explored, sizes, top)))
+    if timed:
+        from pycute_xe import ranking
+
+        ranked = ranking.timed(explored, timed)
+        click.echo(str(ranked))
+        explored = ranked.reordered()
     if save is not None:
-        _save(explored.best[0].candidate.kernel(), save)
+        _save(explored.kernel(), save)
 
 
 def space_of(types: tuple[str, str, str, str]) -> Space:

@@ -17,10 +17,14 @@ from typing import Any, TypeAlias, get_args
 from pycute_xe.arch.target import Target
 from pycute_xe.costing import Device
 from pycute_xe.costing.device import get_device
+from pycute_xe.emitting import Language, emit
 from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
 from pycute_xe.exploring.rules import refusal
 from pycute_xe.exploring.space import Candidate, Space
+from pycute_xe.kernel import Kernel
+from pycute_xe.trials import verify
+from pycute_xe.verifying.verdict import Verdict
 
 __all__ = ["Explored", "Priced", "explore"]
 
@@ -67,6 +71,28 @@ class Explored:
     built: int
     refused_built: tuple[tuple[str, int], ...]
     passed_over: int
+
+    def kernel(self, rank: int = 1) -> Kernel:
+        """Build the candidate of a rank. Raises `InputError` for a rank that is not listed."""
+        if type(rank) is not int or not 1 <= rank <= len(self.best):
+            wrong = f"rank is {quoted(rank)}, the best are 1 to {len(self.best)}"
+            raise InputError("kernel", {"rank": quoted(rank)}, wrong, "use a larger best=")
+        return self.best[rank - 1].candidate.kernel()
+
+    def proved(self, rank: int = 1) -> Verdict:
+        """Return the verdict of `verify` on the candidate of a rank. Raises as `kernel`."""
+        verdict: Verdict = verify(self.kernel(rank))
+        return verdict
+
+    def emitted(self, language: Language = "opencl", rank: int = 1) -> str:
+        """Return the text that `emit` writes of the candidate of a rank. Raises as both.
+
+        >>> few = Space((256,), (256,), (32,), ((8, 4),), (2,), (8,))
+        >>> explored = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}])
+        >>> bool(explored.proved()), "__kernel" in explored.emitted()
+        (True, True)
+        """
+        return emit(self.kernel(rank), language)
 
     def __str__(self) -> str:
         """The best, then what was refused, then what is assumed."""

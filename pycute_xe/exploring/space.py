@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from itertools import product
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
 from pycute_xe.errors import InputError, with_article
@@ -79,12 +79,13 @@ class Space:
     def __post_init__(self) -> None:
         """Check the axes."""
         for name, axis in self._axes.items():
-            if not isinstance(axis, tuple):
-                wrong = f"{name} is {with_article(type(axis).__name__)}, not a tuple"
-                raise InputError("Space", {name: axis}, wrong, f"write {name}=(…,)")
+            kind = type(getattr(self, name)).__name__
+            if kind != "tuple":
+                wrong = f"{name} is {with_article(kind)}, not a tuple"
+                raise InputError("Space", {name: kind}, wrong, f"write {name}=(…,)")
             fix = "((8, 4),)" if name == "grids" else "(4,)"
-            for value in cast("tuple[Any, ...]", axis):
-                pair = name == "grids" and isinstance(value, tuple) and len(value) == 2
+            for value in axis:
+                pair = name == "grids" and type(value) is tuple and len(value) == 2
                 numbers: list[Any] = [*value] if pair else [value]
                 if any(type(number) is not int or number < 1 for number in numbers):
                     wrong = f"{name} has {value!r}, must be positive integers"
@@ -98,7 +99,7 @@ class Space:
             as_numeric(kind)
 
     @property
-    def _axes(self) -> dict[str, Any]:
+    def _axes(self) -> dict[str, tuple[Any, ...]]:
         names = ("tiles_m", "tiles_n", "tiles_k", "grids", "stages", "rows")
         return {name: getattr(self, name) for name in names}
 
