@@ -105,7 +105,7 @@ def read_figures(path: str | PathLike[str]) -> OwnFigures:
     ...     read_figures("nowhere.toml")
     ... except InputError as error:
     ...     print(error)
-    cost(figures=nowhere.toml): the file cannot be read: No such file or directory. Way out: ...
+    cost(figures=nowhere.toml): the file cannot be read: ...
     """
     given = {"figures": str(path)}
     try:

@@ -85,7 +85,7 @@ class Space:
                 raise InputError("Space", {name: kind}, wrong, f"write {name}=(…,)")
             fix = "((8, 4),)" if name == "grids" else "(4,)"
             for value in axis:
-                pair = name == "grids" and type(value) is tuple and len(value) == 2
+                pair = name == "grids" and _is_pair(value)
                 numbers: list[Any] = [*value] if pair else [value]
                 if any(type(number) is not int or number < 1 for number in numbers):
                     wrong = f"{name} has {value!r}, must be positive integers"
@@ -112,3 +112,7 @@ class Space:
         tiles = (self.tiles_m, self.tiles_n, self.tiles_k)
         for m, n, k, grid, ahead, rows in product(*tiles, self.grids, self.stages, self.rows):
             yield Candidate((m, n, k), grid, ahead, rows, self.types, self.orders)
+
+
+def _is_pair(value: Any) -> bool:
+    return type(value).__name__ == "tuple" and len(value) == 2
