@@ -17,8 +17,10 @@ from typing import Any, TypeAlias, get_args
 from pycute_xe.arch.target import Target
 from pycute_xe.costing import Device
 from pycute_xe.costing.device import get_device
+from pycute_xe.drawing.scene import Scene
 from pycute_xe.emitting import Language, emit
 from pycute_xe.errors import CuteError, InputError, quoted
+from pycute_xe.exploring.picture import scene_of
 from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
 from pycute_xe.exploring.rules import refusal
 from pycute_xe.exploring.space import Candidate, Space
@@ -93,6 +95,14 @@ class Explored:
         (True, True)
         """
         return emit(self.kernel(rank), language)
+
+    @property
+    def scene(self) -> Scene:
+        """The best by time and registers, as `draw` shows them. Raises `InputError` for none."""
+        _ = self.kernel(1)
+        sizes = "; ".join(" ".join(f"{n}={x}" for n, x in one) for one in self.problems)
+        ranked_by = [(_of(one, self.objective)[0], one.candidate) for one in self.best]
+        return scene_of(f"The best for {sizes} on {self.device}", self.device.target, ranked_by)
 
     def __str__(self) -> str:
         """The best, then what was refused, then what is assumed."""
