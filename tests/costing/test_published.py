@@ -20,7 +20,7 @@ PLAIN = [row for row in ANSWERED if row["a"] == row["b"] == "bf16"]
 @pytest.mark.parametrize("row", PLAIN, ids=lambda row: f"M={row['M']}")
 def test_recorded_costs_are_those_of_today(row: dict[str, str]) -> None:
     """A change of a figure has to be seen in the record."""
-    tile = tuple(map(int, row["tile"].split("x")))
+    tile: Any = tuple(map(int, row["tile"].split("x")))
     m, n = map(int, row["grid"].split("x"))
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile, ((m, n, 1), (n, 1, 0)))
     sizes: Any = {name: int(row[name]) for name in "MNK"}
