@@ -114,7 +114,8 @@ HEAD = [
 def sweep(row: Row) -> Iterator[list[str]]:
     """The intervals of a row with each figure moved by 30 percent."""
     _, estimate = priced(row)
-    for figure, times in estimate.effects().items():
+    for figure, effect in estimate.effects().items():
+        times = (effect.less[0], effect.more[0])
         done = 2 * prod(sizes_of(row).values()) * 1e-12
         yield ["cost, most", figure, *(f"{done / seconds:.1f}" for seconds in times)]
     binary = compile(kernel_of(row), "bmg")

@@ -161,6 +161,10 @@ from pycute_xe.explaining import (
     Explanation as Explanation,
     explain as explain,
 )
+from pycute_xe.exploring import (
+    Space as Space,
+    explore as explore,
+)
 from pycute_xe.f2 import (
     F2 as F2,
     F2Layout as F2Layout,

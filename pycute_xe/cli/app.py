@@ -36,6 +36,7 @@ from pycute_xe.cli.files import (
 )
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.kernel_commands import (
+    calibrate_command,
     cost_command,
     draw_command,
     explain_command,
@@ -535,7 +536,9 @@ for _command in (atom_command, atoms_command, check_command, diff_command, emit_
     main.add_command(_command)
 for _command in (attention_command, gemm_command, layout_command, lsc_command, make_command):
     main.add_command(_command)
-for _command in (cost_command, draw_command, explain_command, run_command, verify_command):
+for _command in (calibrate_command, cost_command, draw_command):
+    main.add_command(_command)
+for _command in (explain_command, run_command, verify_command):
     main.add_command(_command)
 for _command in (design_command, mca_command):
     main.add_command(_command)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pycute_xe.cli.files import figures_option
 from pycute_xe.errors import InputError, KernelError, TargetError, quoted
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ Progress = Callable[[int, "tuple[Priced, ...]"], object]
 )
 @click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
 @click.option("--device", help="A product of the target; the first, if left out.")
+@figures_option()
 @click.option("--top", type=int, default=10, show_default=True, help="Candidates that are listed.")
+@click.option("--timed", default=0, help="Rank so many by the machine code that is made of them.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
@@ -49,7 +52,16 @@ Progress = Callable[[int, "tuple[Priced, ...]"], object]
     help="Prove the first, then write its document and its program.",
 )
 def design_command(
-    m: int, n: int, k: int, types: str, target: str, device: str | None, top: int, save: Path | None
+    m: int,
+    n: int,
+    k: int,
+    types: str,
+    target: str,
+    device: str | None,
+    figures: Path | None,
+    top: int,
+    timed: int,
+    save: Path | None,
 ) -> None:
     """Choose tile, subgroups and stages of a GEMM by what each candidate costs.
 
@@ -61,11 +73,16 @@ def design_command(
       pycute-xe design --m 4096 --n 4096 --k 4096 --device b70
       pycute-xe design --m 8 --n 4096 --k 4096 --types s8,s8,s32 --top 3 --save chosen
     """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.costing.own import with_own
+
     sizes = {"M": m, "N": n, "K": k}
-    chosen = _device(target, device)
+    chosen = with_own(_device(target, device), figures)
     if not 1 <= top <= MOST_SHOWN:
         wrong = f"{top} is not from 1 to {MOST_SHOWN}"
         raise InputError("design", {"top": top}, wrong, "write --top 10")
+    if not 0 <= timed <= MOST_SHOWN:
+        wrong = f"{timed} is not from 0 to {MOST_SHOWN}"
+        raise InputError("design", {"timed": timed}, wrong, "write --timed 10")
     if save is not None and save.exists() and not save.is_dir():
         wrong = f"{save} is not a folder"
         raise InputError("design", {"save": save}, wrong, "name a folder")
@@ -74,13 +91,21 @@ def design_command(
     from pycute_xe.exploring import explore
 
     with _progress() as progress:
-        explored = explore(space, chosen, [sizes], best=max(top, COMPARED), progress=progress)
+        explored = explore(
+            space, chosen, [sizes], best=max(top, timed, COMPARED), progress=progress
+        )
     if not explored.best:
         wrong = f"rules refuse all {explored.listed:,} candidates: {refused(explored)}"
         raise InputError("design", {"types": types}, wrong, "use other types or another target")
     click.echo("\n".join(_lines(explored, sizes, top)))
+    if timed:
+        from pycute_xe import ranking
+
+        ranked = ranking.timed(explored, timed)
+        click.echo(str(ranked))
+        explored = ranked.reordered()
     if save is not None:
-        _save(explored.best[0].candidate.kernel(), save)
+        _save(explored.kernel(), save)
 
 
 def space_of(types: tuple[str, str, str, str]) -> Space:
@@ -179,7 +204,8 @@ def _lines(explored: Explored, sizes: dict[str, int], top: int) -> list[str]:
     )
     lines.append(f"  refused: {refused(explored)}")
     lines += [f"  not known: {one}" for one in costs[0].unknown]
-    lines += [f"  assumed: {one}" for one in costs[0].assumptions if one.kind == "assumed"]
+    named = [one for one in costs[0].assumptions if one.file or one.kind == "assumed"]
+    lines += [f"  {one.origin}: {one}" for one in named]
     return lines
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "demand_folder",
     "demand_writable",
+    "figures_option",
     "is_same_file",
     "read_array",
     "read_matrix",
@@ -124,6 +125,13 @@ def svg_option(*short: str) -> Callable[[Command], Command]:
         metavar="FILE",
         help="Write the drawing as SVG, or PNG by its name.",
     )
+
+
+def figures_option() -> Callable[[Command], Command]:
+    """Return the option that names a file of one's own figures."""
+    file = click.Path(path_type=Path)
+    words = "Figures of one's own: what calibrate --write wrote."
+    return click.option("--figures", type=file, metavar="FILE", help=words)
 
 
 def report(outcome: Any, as_json: bool, *how: Any) -> None:

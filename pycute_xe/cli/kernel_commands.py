@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pycute_xe.cli.files import (
+    figures_option,
     read_array,
     read_document,
     read_value,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pycute_xe.kernel import Kernel
 
 __all__ = [
+    "calibrate_command",
     "cost_command",
     "draw_command",
     "explain_command",
@@ -51,7 +53,11 @@ def _kernel_in(command: str, document: str) -> Kernel:
 @click.argument("document", metavar="FILE")
 @click.argument("sizes", metavar="NAME=SIZE…", nargs=-1)
 @click.option("--device", default="bmg", show_default=True, help="A product, or a target.")
-def cost_command(document: str, sizes: tuple[str, ...], device: str) -> None:
+@figures_option()
+@click.option("--effects", is_flag=True, help="Add what 30 % of each figure does to the interval.")
+def cost_command(
+    document: str, sizes: tuple[str, ...], device: str, figures: Path | None, effects: bool
+) -> None:
     """Tell what a kernel does at a size, and bounds on how long a device takes for it.
 
     FILE is what --save wrote, or C++ declarations of CUTLASS; - is standard input.
@@ -68,7 +74,40 @@ def cost_command(document: str, sizes: tuple[str, ...], device: str) -> None:
             wrong = f"{quoted(text)} does not give a size"
             raise InputError("cost", {"size": quoted(name)}, wrong, "write M=4096 N=4096 K=4096")
         counts[name] = int(value)
-    click.echo(str(cost(_kernel_in("cost", document), device, **counts)))
+    estimate = cost(_kernel_in("cost", document), device, figures=figures, **counts)
+    click.echo(str(estimate))
+    if effects:
+        click.echo("\n".join(f"  {effect}" for effect in estimate.effects().values()))
+
+
+# ------------------------------------------------------------ calibrate
+
+
+@click.command("calibrate")
+@click.argument("reports", metavar="REPORT…", nargs=-1, required=True)
+@click.option("--kernel", "kernels", multiple=True, required=True, help="What was measured.")
+@click.option("--device", help="The product, if not the one that the driver names.")
+@click.option("--write", type=click.Path(path_type=Path), help="A file for --figures.")
+def calibrate_command(
+    reports: tuple[str, ...], kernels: tuple[str, ...], device: str | None, write: Path | None
+) -> None:
+    """Tell which figures of a device measured runs decide, and how far cost is off.
+
+    REPORT is what a program of emit wrote with --save.
+
+    \b
+      pycute-xe calibrate report.json --kernel gemm.json --write own.toml
+      pycute-xe cost gemm.json M=4096 N=4096 K=4096 --device b580 --figures own.toml
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.costing import calibrate
+    from pycute_xe.files import read_report
+
+    every = {name: read_report(name) for name in reports}
+    measured = [_kernel_in("calibrate", name) for name in kernels]
+    calibration = calibrate(every, measured, device)
+    click.echo(str(calibration))
+    if write is not None:
+        click.echo(f"wrote {calibration.write(write)}")
 
 
 # ------------------------------------------------------------ mca

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pycute_xe.arch.target import Target
+from pycute_xe.costing.ahead import Ahead, aheads
 from pycute_xe.costing.device import Device, Figure, get_device
 from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
+from pycute_xe.costing.own import AnyFigures, with_own
 from pycute_xe.errors import InputError, with_article
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
 from pycute_xe.typing import glance, shown
 
-__all__ = ["Bound", "Cost", "cost", "cost_of"]
+__all__ = ["Bound", "Cost", "Effect", "cost", "cost_of"]
 
 CHANGE = 0.3
 """By how much a figure is changed to see what it decides."""
@@ -32,6 +34,20 @@ class Bound:
 
     def __str__(self) -> str:
         return f"{self.resource:7} {_time(self.least, self.most):>20}  {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A figure, and the least and the most seconds with 30 % less and with 30 % more of it."""
+
+    figure: Figure
+    less: tuple[float, float]
+    more: tuple[float, float]
+
+    def __str__(self) -> str:
+        less, more = _time(*self.less), _time(*self.more)
+        name = f"{self.figure.name} ({self.figure.origin})"
+        return f"{name} 30 % less: {less}; 30 % more: {more}"
 
 
 @dataclass(frozen=True)
@@ -68,33 +84,44 @@ class Cost:
         return max(self.bounds, key=lambda bound: bound.least).resource
 
     @property
+    def prefetches(self) -> tuple[Ahead, ...] | None:
+        """How far ahead operands are prefetched, beside memory's latency; None without prefetches.
+
+        >>> import pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> estimate = cost(gemm, "b70", M=4096, N=4096, K=4096)
+        >>> [(one.operand, one.trips, one.in_time) for one in estimate.prefetches]
+        [('A', 2, True), ('B', 2, True)]
+        """
+        started = self.least - self.launch.least * 1e-6, self.most - self.launch.most * 1e-6
+        return aheads(self.kernel, self.facts, self.device, started)
+
+    @property
     def assumptions(self) -> tuple[Figure, ...]:
         """The figures that count here, those without a public source first."""
         names = dict.fromkeys(name for bound in self.bounds for name in bound.figures)
         figures = [self.device[name] for name in names]
         return tuple(sorted(figures, key=lambda figure: figure.kind != "assumed"))
 
-    def effects(self) -> dict[str, tuple[float, float]]:
-        """Return for each figure the least seconds with 30 % less and with 30 % more of it.
+    def effects(self) -> dict[str, Effect]:
+        """Return for each figure what 30 % less and 30 % more of it do to the interval.
 
         >>> import pycute_xe as cx
         >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-        >>> less, more = cost(gemm, "b70", M=4096, N=4096, K=4096).effects()["clock"]
-        >>> less > more
-        True
+        >>> print(cost(gemm, "b70", M=4096, N=4096, K=4096).effects()["l2"])
+        l2 (assumed) 30 % less: 0.749 to 1.88 ms; 30 % more: 0.749 to 1.61 ms
         """
-        out: dict[str, tuple[float, float]] = {}
+        out: dict[str, Effect] = {}
         for figure in self.assumptions:
-            two: list[float] = []
-            for factor in (1 - CHANGE, 1 + CHANGE):
-                others = tuple(
-                    one.scaled(factor) if one.name == figure.name else one
-                    for one in self.device.figures
-                )
-                device = replace(self.device, figures=others)
-                two.append(replace(self, device=device, bounds=bounds_of(self.facts, device)).least)
-            out[figure.name] = (two[0], two[1])
+            two = [self._with(figure.scaled(factor)) for factor in (1 - CHANGE, 1 + CHANGE)]
+            out[figure.name] = Effect(figure, *two)
         return out
+
+    def _with(self, figure: Figure) -> tuple[float, float]:
+        """Return the interval with another value of a figure."""
+        device = self.device.with_rows((figure,))
+        other = replace(self, device=device, bounds=bounds_of(self.facts, device))
+        return other.least, other.most
 
     def __repr__(self) -> str:
         """The device and the time."""
@@ -111,14 +138,15 @@ def cost(
     device: str | Target | Device = "bmg",
     *,
     tables: Mapping[str, Any] | None = None,
-    figures: Mapping[str, float] | None = None,
+    figures: AnyFigures | None = None,
     **sizes: int,
 ) -> Cost:
     """Return what a kernel does at a size, and how long that takes on a device at the least.
 
     ``device`` is a product ("b580", "b70", "max1550", …) or a target, whose first product counts;
     ``sizes`` are the kernel's, by name; ``tables`` the arrays that its indices look things up in;
-    ``figures`` replaces figures of the device for this call. Law: messages, bytes, DPAS and
+    ``figures`` replaces figures of the device for this call: numbers by name, what `calibrate`
+    returned, or the file that it wrote. Law: messages, bytes, DPAS and
     barriers are those of ``run(…, report=True)``. Raises `InputError` for sizes that are missing or
     are not the kernel's, `TargetError` for an unknown device or figure, `LegalityError` for a
     kernel that `check` refuses there, `KernelError` where the work depends on what the kernel
@@ -135,8 +163,7 @@ def cost(
         wrong, fix = f"kernel is {what}", "give a kernel, such as kernel.gemm(mma)"
         raise InputError("cost", {"kernel": type(kernel).__name__}, wrong, fix)
     chosen = get_device(device)
-    if figures:
-        chosen = chosen.with_figures(dict(figures))
+    chosen = with_own(chosen, figures)
     sizes_of(kernel, sizes)
     return cost_of(facts_of(kernel, chosen.target), chosen, sizes, tables)
 
@@ -263,6 +290,8 @@ def _lines(estimate: Cost) -> list[str]:
     shares = ", ".join(f"{value:.4g} of {name}" for name, value in known.intensity.items())
     lines.append(f"  operations for a byte: {shares}")
     lines += [f"  {bound}" for bound in estimate.bounds]
+    lines += [f"  prefetch {one}" for one in estimate.prefetches or ()]
     lines += [f"  not known: {one}" for one in estimate.unknown]
-    lines += [f"  assumed: {one}" for one in estimate.assumptions if one.kind == "assumed"]
+    named = [one for one in estimate.assumptions if one.file or one.kind == "assumed"]
+    lines += [f"  {one.origin}: {one}" for one in named]
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 from typing import Any
@@ -18,7 +18,8 @@ __all__ = ["Device", "Figure", "devices", "get_device"]
 class Figure:
     """A figure of a device: the least and the most it may be, its unit, kind and source.
 
-    ``kind`` is vendor, measured, derived or assumed.
+    ``kind`` is vendor, measured, derived or assumed; ``file`` is the file of one's own, or the
+    calibration, that it was taken from.
     """
 
     name: str
@@ -27,6 +28,12 @@ class Figure:
     unit: str
     kind: str
     source: str
+    file: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Its kind, and the file of one's own that it stands in."""
+        return f"{self.kind} ({self.file})" if self.file else self.kind
 
     @property
     def is_rate(self) -> bool:
@@ -36,12 +43,12 @@ class Figure:
     def scaled(self, factor: float) -> Figure:
         """Return the figure times a factor: what an estimate does with another one."""
         least, most = self.least * factor, self.most * factor
-        return Figure(self.name, least, most, self.unit, self.kind, self.source)
+        return replace(self, least=least, most=most)
 
     def __str__(self) -> str:
         least, most = (f"{value:.4g}" for value in (self.least, self.most))
         value = least if least == most else f"{least} to {most}"
-        return f"{self.name} {value} {self.unit} ({self.kind}: {self.source})"
+        return f"{self.name} {value} {self.unit} ({self.origin}: {self.source})"
 
 
 UNITS: dict[str, tuple[str, bool]] = {
@@ -53,6 +60,7 @@ UNITS: dict[str, tuple[str, bool]] = {
     "l2": ("bytes a clock and core", True),
     "memory": ("of the memory's rate", True),
     "launch": ("microseconds", False),
+    "latency": ("nanoseconds", False),
     "widen": ("instructions for 16 elements", False),
     "convert": ("instructions for 16 elements", False),
     "function": ("instructions for an operation on 16 elements", False),
@@ -62,7 +70,9 @@ UNITS: dict[str, tuple[str, bool]] = {
 
 @dataclass(frozen=True)
 class Device:
-    """A product: its target, its Xe cores, and its figures by name.
+    """A product: its target, its Xe cores, its figures by name, and the bytes that its L2 keeps.
+
+    ``driver`` are the words by which a driver names it.
 
     >>> b70 = get_device("b70")
     >>> b70.target, b70.cores, b70["dpas_row"].least
@@ -73,6 +83,8 @@ class Device:
     target: Target
     cores: int
     figures: tuple[Figure, ...]
+    cache: int = 0
+    driver: str = ""
 
     def __getitem__(self, name: str) -> Figure:
         """Return a figure. Raises `TargetError` for one that the device does not have."""
@@ -106,7 +118,13 @@ class Device:
             else f
             for f in self.figures
         )
-        return Device(self.name, self.target, self.cores, figures)
+        return replace(self, figures=figures)
+
+    def with_rows(self, rows: tuple[Figure, ...]) -> Device:
+        """Return the device with these figures in place of those of their names."""
+        by_name = {figure.name: figure for figure in rows}
+        figures = tuple(by_name.get(figure.name, figure) for figure in self.figures)
+        return replace(self, figures=figures)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.target.name}, {self.cores} Xe cores)"
@@ -136,7 +154,9 @@ def _read(row: Row) -> Device:
         value: Any = one["value"]
         figures.append(_figure(name, value, str(one["kind"]), str(one["source"])))
     cores: Any = row["cores"]
-    return Device(str(row["name"]), get_target(target), cores, tuple(figures))
+    cache: Any = row["l2"]
+    name, driver = str(row["name"]), str(row["driver"])
+    return Device(name, get_target(target), cores, tuple(figures), cache * 1_000_000, driver)
 
 
 def _figure(name: str, value: tuple[float, float], kind: str, source: str) -> Figure:

@@ -78,6 +78,10 @@ class Facts:
     waves: int
     last: float
 
+    def __hash__(self) -> int:
+        """Return a number that equal facts share, though mappings have none."""
+        return hash((*self.sizes.items(), self.requested, self.fetched, self.dpas, self.groups))
+
     @property
     def redundant(self) -> int:
         """Bytes that subgroups of a work-group ask for though another one brings them too."""

@@ -17,10 +17,16 @@ from typing import Any, TypeAlias, get_args
 from pycute_xe.arch.target import Target
 from pycute_xe.costing import Device
 from pycute_xe.costing.device import get_device
+from pycute_xe.drawing.scene import Scene
+from pycute_xe.emitting import Language, emit
 from pycute_xe.errors import CuteError, InputError, quoted
+from pycute_xe.exploring.picture import scene_of
 from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
 from pycute_xe.exploring.rules import refusal
 from pycute_xe.exploring.space import Candidate, Space
+from pycute_xe.kernel import Kernel
+from pycute_xe.trials import verify
+from pycute_xe.verifying.verdict import Verdict
 
 __all__ = ["Explored", "Priced", "explore"]
 
@@ -68,6 +74,36 @@ class Explored:
     refused_built: tuple[tuple[str, int], ...]
     passed_over: int
 
+    def kernel(self, rank: int = 1) -> Kernel:
+        """Build the candidate of a rank. Raises `InputError` for a rank that is not listed."""
+        if type(rank) is not int or not 1 <= rank <= len(self.best):
+            wrong = f"rank is {quoted(rank)}, the best are 1 to {len(self.best)}"
+            raise InputError("kernel", {"rank": quoted(rank)}, wrong, "use a larger best=")
+        return self.best[rank - 1].candidate.kernel()
+
+    def proved(self, rank: int = 1) -> Verdict:
+        """Return the verdict of `verify` on the candidate of a rank. Raises as `kernel`."""
+        verdict: Verdict = verify(self.kernel(rank))
+        return verdict
+
+    def emitted(self, language: Language = "opencl", rank: int = 1) -> str:
+        """Return the text that `emit` writes of the candidate of a rank. Raises as both.
+
+        >>> few = Space((256,), (256,), (32,), ((8, 4),), (2,), (8,))
+        >>> explored = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}])
+        >>> bool(explored.proved()), "__kernel" in explored.emitted()
+        (True, True)
+        """
+        return emit(self.kernel(rank), language)
+
+    @property
+    def scene(self) -> Scene:
+        """The best by time and registers, as `draw` shows them. Raises `InputError` for none."""
+        _ = self.kernel(1)
+        sizes = "; ".join(" ".join(f"{n}={x}" for n, x in one) for one in self.problems)
+        ranked_by = [(_of(one, self.objective)[0], one.candidate) for one in self.best]
+        return scene_of(f"The best for {sizes} on {self.device}", self.device.target, ranked_by)
+
     def __str__(self) -> str:
         """The best, then what was refused, then what is assumed."""
         sizes = "; ".join(" ".join(f"{n}={x}" for n, x in one) for one in self.problems)
@@ -77,7 +113,8 @@ class Explored:
         lines += [f"  {one}" for one in self.best]
         lines.append(f"  built {self.built:,}, passed over {self.passed_over:,}")
         lines.append(f"  refused: {rules or 'none'}")
-        lines += [f"  assumed: {one}" for one in self.device.figures if one.kind == "assumed"]
+        named = [one for one in self.device.figures if one.file or one.kind == "assumed"]
+        lines += [f"  {one.origin}: {one}" for one in named]
         return "\n".join(
             [*lines, "  estimates by cost, not measured; see cost for what is unknown"]
         )
@@ -211,8 +248,13 @@ class _Book:
         self.known: dict[str, Outcome] = {}
         words = repr((astuple(space), device.name, device.figures, problems))
         head = {"explore": sha256(words.encode()).hexdigest()}
-        if self.path is not None:
+        if self.path is None:
+            return
+        try:
             self._read(self.path, head)
+        except OSError as error:
+            wrong = f"the log cannot be used: {error.strerror}"
+            raise InputError("explore", {"log": path}, wrong, "name another file") from error
 
     def _read(self, path: Path, head: dict[str, str]) -> None:
         """Take over whole lines; a line that a stopped run left unfinished is cut off."""

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, with_article
 from pycute_xe.kernel import Kernel, Order, gemm
 from pycute_xe.numeric import as_numeric
 
@@ -79,11 +79,20 @@ class Space:
     def __post_init__(self) -> None:
         """Check the axes."""
         for name, axis in self._axes.items():
+            kind = type(getattr(self, name)).__name__
+            if kind != "tuple":
+                wrong = f"{name} is {with_article(kind)}, not a tuple"
+                raise InputError("Space", {name: kind}, wrong, f"write {name}=(…,)")
+            fix = "((8, 4),)" if name == "grids" else "(4,)"
             for value in axis:
-                numbers: list[Any] = [*value] if name == "grids" else [value]
+                pair = name == "grids" and _is_pair(value)
+                numbers: list[Any] = [*value] if pair else [value]
                 if any(type(number) is not int or number < 1 for number in numbers):
                     wrong = f"{name} has {value!r}, must be positive integers"
-                    raise InputError("Space", {name: value}, wrong, f"write {name}=(4,)")
+                    raise InputError("Space", {name: value}, wrong, f"write {name}={fix}")
+                if name == "grids" and not pair:
+                    wrong = f"grids has {value!r}, must be pairs"
+                    raise InputError("Space", {name: value}, wrong, f"write {name}={fix}")
             if not axis:
                 raise InputError("Space", {name: axis}, f"{name} has no value", "give one or more")
         for kind in self.types:
@@ -103,3 +112,7 @@ class Space:
         tiles = (self.tiles_m, self.tiles_n, self.tiles_k)
         for m, n, k, grid, ahead, rows in product(*tiles, self.grids, self.stages, self.rows):
             yield Candidate((m, n, k), grid, ahead, rows, self.types, self.orders)
+
+
+def _is_pair(value: Any) -> bool:
+    return type(value).__name__ == "tuple" and len(value) == 2

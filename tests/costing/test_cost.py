@@ -91,9 +91,11 @@ def test_figures_may_be_replaced_and_their_effect_is_shown() -> None:
     found = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096)
     slow = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096, figures={"memory rate": 10})
     assert (found.binds, slow.binds) == ("DPAS", "memory")
-    less, more = slow.effects()["memory rate"]
-    assert less > slow.least > more
-    assert found.effects()["memory rate"] == (found.least, found.least)
+    effect = slow.effects()["memory rate"]
+    assert effect.less[0] > slow.least > effect.more[0]
+    assert effect.less[1] > slow.most > effect.more[1]
+    effect = found.effects()["memory rate"]
+    assert effect.less[0] == effect.more[0] == found.least
     assert "given by the call" in str(slow)
 
 
@@ -136,8 +138,10 @@ def test_sizes_may_be_integers_of_numpy() -> None:
 
 def test_a_rate_is_faster_the_more_there_is_of_it() -> None:
     found = cx.cost(gemm(), "b70", M=4096, N=4096, K=4096)
-    for name, (less, more) in found.effects().items():
-        assert less >= more if found.device[name].is_rate else less <= more
+    for effect in found.effects().values():
+        rate = effect.figure.is_rate
+        for less, more in zip(effect.less, effect.more, strict=True):
+            assert less >= more if rate else less <= more
 
 
 def test_every_figure_has_a_source_and_a_kind() -> None:
@@ -211,3 +215,28 @@ def test_on_the_command_line(tmp_path: Any) -> None:
     done = runner.invoke(main, ["cost", str(file), "M=many"])
     assert done.exit_code == 2
     assert "M=many' does not give a size" in done.output
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+def test_prefetches_are_as_far_ahead_as_stages_say(stages: int) -> None:
+    """Of 13 waves of 128 trips, each takes its share of the time without the launch."""
+    one = cx.cost(gemm(stages=stages), "b580", M=4096, N=4096, K=4096)
+    prefetches = one.prefetches
+    assert prefetches is not None
+    assert [(ahead.operand, ahead.trips) for ahead in prefetches] == [("A", stages), ("B", stages)]
+    whole = prefetches[0].seconds[0] / stages * 13 * 128
+    assert whole == pytest.approx(one.least - 0.4e-6)
+    assert str(prefetches[0]) in str(one)
+
+
+def test_a_prefetch_is_late_in_time_or_open() -> None:
+    known: Any = {"M": 4096, "N": 4096, "K": 4096}
+    for latency, answer in ((100, True), (1e5, False), (1000, None)):
+        one = cx.cost(gemm(stages=1), "b580", figures={"latency": latency}, **known)
+        assert one.prefetches is not None
+        assert [ahead.in_time for ahead in one.prefetches] == [answer] * 2
+
+
+def test_without_prefetches_there_is_no_distance() -> None:
+    kernel = cx.kernel.slm_gemm(cx.workgroup_mma(OP))
+    assert cx.cost(kernel, "b580", M=512, N=512, K=512).prefetches is None

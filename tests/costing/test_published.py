@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +20,10 @@ PLAIN = [row for row in ANSWERED if row["a"] == row["b"] == "bf16"]
 @pytest.mark.parametrize("row", PLAIN, ids=lambda row: f"M={row['M']}")
 def test_recorded_costs_are_those_of_today(row: dict[str, str]) -> None:
     """A change of a figure has to be seen in the record."""
-    tile = tuple(map(int, row["tile"].split("x")))
+    tile: Any = tuple(map(int, row["tile"].split("x")))
     m, n = map(int, row["grid"].split("x"))
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile, ((m, n, 1), (n, 1, 0)))
-    sizes = {name: int(row[name]) for name in "MNK"}
+    sizes: Any = {name: int(row[name]) for name in "MNK"}
     estimate = cx.cost(cx.kernel.gemm(mma, d_type=row["d"]), row["device"], **sizes)
     done = 2 * math.prod(sizes.values()) / 1e12
     assert f"{done / estimate.most:.1f}" == row["cost least"]

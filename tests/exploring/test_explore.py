@@ -199,3 +199,22 @@ def test_a_mistake_gets_one_clear_line(name: str) -> None:
     does, words = MISTAKES[name]
     with pytest.raises(InputError, match=words):
         does()
+
+
+def test_a_drawing_shows_which_candidates_no_other_is_before() -> None:
+    explored = explore(FEW, "b580", PROBLEMS, best=20)
+    drawing = cx.draw(explored)  # pyright: ignore[reportArgumentType]
+    shown = [cell for cell in drawing.scene.panels[0].cells if cell.data]
+    cells: list[dict[str, Any]] = [{**dict(cell.data), "at": cell} for cell in shown]
+    assert sum(cell["candidates"] for cell in cells) == len(explored.best)
+    for one in cells:
+        kernel = explored.kernel(one["rank"])
+        assert cx.check(kernel, "bmg").registers == one["registers"]
+        before = [
+            other
+            for other in cells
+            if other is not one
+            and other["at"].row <= one["at"].row
+            and other["registers"] <= one["registers"]
+        ]
+        assert (one["at"].colour == 0) == (not before)

@@ -1,0 +1,71 @@
+"""Candidates by their machine code: seconds by hand, what is refused, and the chosen kernel."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import pycute_xe as cx
+from pycute_xe import ranking
+from pycute_xe.errors import InputError, ToolError
+from pycute_xe.native import timing
+from pycute_xe.native.toolchain import missing
+from pycute_xe.ranking import timed
+
+SPACE = cx.Space((256,), (256,), (32,), ((4, 8), (8, 4)), (2,), (8,))
+PROBLEM = {"M": 4096, "N": 4096, "K": 4096}
+needs_compiler = pytest.mark.skipif(bool(missing("bmg")), reason="no compiler for bmg")
+
+
+@needs_compiler
+@pytest.mark.long
+def test_seconds_are_those_of_the_trips_of_the_busiest_core() -> None:
+    """256 work-groups on 20 cores: 13 of them one behind the other, each of 128 trips."""
+    explored = cx.explore(SPACE, "b580", [PROBLEM])
+    progress: list[int] = []
+    ranked = timed(explored, progress=progress.append)
+    assert progress == [1, 2]
+    assert not ranked.refused
+    assert {one.priced for one in ranked.best} == set(explored.best)
+    assert [one.most for one in ranked.best] == sorted(one.most for one in ranked.best)
+    for one in ranked.best:
+        binary = ranking.compile(one.priced.candidate.kernel(), "bmg")
+        clocks = timing(binary, "bmg", 4, group=32)
+        # The compiler may have joined trips: DPAS of the loop, 32 for each trip of the kernel.
+        loop = clocks.instructions[clocks.loop[0] : clocks.loop[1] + 1]
+        joined = sum("dpas." in each.text for each in loop) / 32
+        assert one.least == pytest.approx(13 * 128 / joined * clocks.least / 2850e6)
+        assert one.most == pytest.approx(13 * 128 / joined * clocks.most / 2670e6)
+
+
+@needs_compiler
+@pytest.mark.long
+def test_code_that_uses_scratch_is_refused_with_that_reason(monkeypatch: Any) -> None:
+    monkeypatch.setattr(ranking, "compile", lambda *_: SimpleNamespace(scratch=64))
+    ranked = timed(cx.explore(SPACE, "b580", [PROBLEM]), 1)
+    assert not ranked.best
+    assert "uses 64 bytes of scratch" in ranked.refused[0][1]
+    assert "uses 64 bytes of scratch" in str(ranked)
+
+
+def test_without_a_compiler_nothing_is_ranked(monkeypatch: Any) -> None:
+    def refuse(_target: str) -> None:
+        raise ToolError("compile", {}, "no compiler was found", "install one")
+
+    monkeypatch.setattr(ranking, "toolchain_for", refuse)
+    with pytest.raises(ToolError, match="no compiler"):
+        timed(cx.explore(SPACE, "b580", [PROBLEM]))
+
+
+@pytest.mark.long
+def test_the_best_is_proved_and_emitted() -> None:
+    explored = cx.explore(SPACE, "b580", [PROBLEM])
+    assert explored.proved()
+    kernel = explored.best[1].candidate.kernel()
+    assert explored.kernel(2) == kernel
+    assert explored.emitted("cute", 2) == cx.emit(kernel, "cute")
+    for rank in (0, 3, "1"):
+        with pytest.raises(InputError, match="the best are 1 to 2"):
+            explored.kernel(rank)  # pyright: ignore[reportArgumentType]
