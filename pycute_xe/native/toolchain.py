@@ -128,6 +128,22 @@ class Toolchain:
             raise ToolError("compile", given, condition, newer)
         return done.stdout
 
+    def listing(self, binary: bytes, name: str, code: bytes, target: str) -> str:
+        """Return the text of a kernel of a zebin: by ocloc where iga64 does not know the target."""
+        if _platform(target).get("confirmed"):
+            return self._own(binary, name, target)
+        return self.disassembled(code, target)
+
+    def _own(self, binary: bytes, name: str, target: str) -> str:
+        """The text that ocloc makes of a kernel of a zebin, empty where it makes none."""
+        with TemporaryDirectory() as folder:
+            file = Path(folder, "kernel.bin")
+            file.write_bytes(binary)
+            given = ["disasm", "-file", str(file), "-device", target, "-dump", folder]
+            _run([*self.ocloc, *given], folder)
+            own = Path(folder, f".text.{name}.asm")
+            return own.read_text(encoding="utf-8") if own.is_file() else ""
+
     def confirm(self, binary: bytes, name: str, code: bytes, target: str) -> None:
         """Compare a disassembly with ocloc's own, where iga64 does not know the target.
 
@@ -135,13 +151,7 @@ class Toolchain:
         """
         if not _platform(target).get("confirmed"):
             return
-        with TemporaryDirectory() as folder:
-            file = Path(folder, "kernel.bin")
-            file.write_bytes(binary)
-            given = ["disasm", "-file", str(file), "-device", target, "-dump", folder]
-            _run([*self.ocloc, *given], folder)
-            own = Path(folder, f".text.{name}.asm")
-            text = own.read_text(encoding="utf-8") if own.is_file() else ""
+        text = self._own(binary, name, target)
         if _lines(text) != _lines(self.disassembled(code, target, "-Xno-print-bfnexprs")):
             raise ToolError(
                 "compile",

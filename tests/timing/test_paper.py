@@ -16,6 +16,7 @@ ONE = "(W) add (1|M0) r{0}.0<1>:d r{0}.0<0;1,0>:d 1:w"
 MUL = "(W) mul (16|M0) r{0}.0<1>:f r{0}.0<1;1,0>:f r1.0<1;1,0>:f"
 MATH = "(W) math.inv (16|M0) r{0}.0<1>:f r{0}.0<1;1,0>:f"
 CMP = "(W) cmp (16|M0) (lt)f0.0 null<1>:d r1.0<0;1,0>:d r2.0<0;1,0>:d"
+SCALAR = "(W) mov (1|M0) s0.0<1>:ud r1.0<0;1,0>:ud"
 DPAS = "dpas.8x{1} (16|M0) r{0}:f r{0}:f r100:bf r120.0:bf"
 LOAD = "send.ugm (1|M0) r10 r20 null:0 0x0 0x02100203 {$0}"
 NOP = "sync.nop null"
@@ -52,6 +53,7 @@ CASES = [
     ("another pipe", [MUL, ADD, with_waits(ADD, "F@1")], 1, 12, "bmg", {}),
     ("all pipes", [MUL, ADD, with_waits(ADD, "A@1")], 1, 13, "bmg", {}),
     ("32 lanes waited for", [WIDE, with_waits(ADD, "I@1")], 1, 14, "bmg", {}),
+    ("a scalar", [SCALAR, ADD, with_waits(ADD, "S@1")], 1, 11, "ptl", {}),
     ("math", [MATH, with_waits(ADD, "M@1")], 1, 22, "bmg", {}),
     ("math keeps its pipe", [MATH, MATH], 1, 8, "bmg", {}),
     ("a flag", [CMP, with_waits(ADD, "I@1")], 1, 17, "bmg", {}),

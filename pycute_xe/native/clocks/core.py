@@ -86,16 +86,17 @@ class _Thread:
     taken: list[float] = field(default_factory=lambda: [0.0] * 32)
     setter: list[int] = field(default_factory=lambda: [-1] * 32)
     recent: list[deque[tuple[float, int]]] = field(
-        default_factory=lambda: [deque(maxlen=_KEPT) for _ in range(5)]
+        default_factory=lambda: [deque(maxlen=_KEPT) for _ in range(6)]
     )
     heads: list[float] = field(default_factory=list[float])
     states: list[float] = field(default_factory=lambda: [0.0] * 9)
 
     def note(self, one: Timed, token: int, done: float, taken: float) -> None:
         """Remember when the result of an instruction is there, and its sources are free."""
-        if one.what in ("alu", "jump"):
-            self.recent[one.pipe].append((done, one.number))
-            self.recent[4].append((done, one.number))
+        if one.what in ("alu", "jump", "scalar"):
+            pipe = LETTERS["S"] if one.what == "scalar" else one.pipe
+            self.recent[pipe].append((done, one.number))
+            self.recent[LETTERS["A"]].append((done, one.number))
         if token >= 0:
             self.written[token], self.taken[token] = done, taken
             self.setter[token] = one.number
@@ -166,7 +167,7 @@ class _Core:
         one, waits = self.code[number], self.waits[number]
         ready, cause, by = thread.free, _CONTROL, -1
         for pipe, back in waits.distances:
-            index = 4 if pipe == "A" else LETTERS[pipe] if pipe else min(one.pipe, 3)
+            index = LETTERS[pipe] if pipe else min(one.pipe, 3)
             recent = thread.recent[index]
             for done, maker in list(recent)[: max(0, len(recent) - back + 1)]:
                 if done > ready:

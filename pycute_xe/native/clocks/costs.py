@@ -15,7 +15,7 @@ from pycute_xe.native.clocks.text import Line, Listing
 __all__ = ["PIPES", "Figures", "Timed", "figures_of", "timed"]
 
 PIPES = ("int", "float", "long", "math", "dpas", "send", "none")
-_LETTER = {"I": 0, "F": 1, "L": 2, "M": 3}
+_LETTER = {"I": 0, "F": 1, "L": 2, "M": 3, "A": 4, "S": 5}
 _GRF, _FENCE, _BARRIER = 64, 31, 0x02000004
 _FLOATS = ("f", "hf", "bf", "tf32", "bf8", "hf8")
 
@@ -76,8 +76,8 @@ class Timed:
     ``pipe`` is a number of `PIPES`; ``busy`` the clocks that it keeps the pipe, ``done``
     those until its result,
     ``read`` those until its sources may be written; ``nbytes`` what a message moves at
-    ``rate`` bytes a clock, ``returned`` registers that come back. ``what`` is "alu", "dpas",
-    "message", "arrive", "wait", "sync", "jump" or "end".
+    ``rate`` bytes a clock, ``returned`` registers that come back. ``what`` is "alu",
+    "scalar" where a scalar register of Xe3 is written, "dpas", "message", "arrive", "wait", "sync", "jump" or "end".
     """
 
     number: int
@@ -142,7 +142,8 @@ def _computed(line: Line, of: Figures) -> Timed:
         done = of["arf"]
     else:
         done = of["acc" if line.to.startswith("acc") else "alu"] + of["alu_step"] * steps
-    return Timed(line.number, pipe, busy, done, 0, "alu")
+    what = "scalar" if line.to.startswith("s0") else "alu"
+    return Timed(line.number, pipe, busy, done, 0, what)
 
 
 def _message(line: Line, of: Figures, level: str) -> Timed:
@@ -171,3 +172,4 @@ def _message(line: Line, of: Figures, level: str) -> Timed:
 
 
 LETTERS = _LETTER
+"""The pipes that dependences name: the four in order, all of these, and that of scalars."""

@@ -106,7 +106,8 @@ def _text(code: Binary | str | bytes, target: str) -> str:
     kernels = [(n, part) for n, part in sections(code).items() if n.startswith(".text.")]
     if not kernels:
         raise InputError("timing", {}, "the binary has no kernel", "ask ocloc for --format zebin")
-    return toolchain_for(target).disassembled(kernels[0][1], target)
+    name, part = kernels[0]
+    return toolchain_for(target).listing(code, name.removeprefix(".text."), part, target)
 
 
 def _group(code: Binary | str | bytes, threads: int) -> int:

@@ -18,7 +18,7 @@ _HEAD = re.compile(
     r"(?:\s+\((?P<size>\d+)\|M(?P<first>\d+)\))?(?P<rest>(?:\s.*)?)"
 )
 _CONDITION = re.compile(r"\((\w+)\)(f\d+(?:\.\d+)?)$")
-_DISTANCE = re.compile(r"([FILMA]?)@(\d+)$")
+_DISTANCE = re.compile(r"([FILMSA]?)@(\d+)$")
 _TOKEN = re.compile(r"\$(\d+)(?:\.(dst|src))?$")
 _LABEL = re.compile(r"([A-Za-z_]\w*):$")
 TOKENS = 32
