@@ -173,7 +173,7 @@ def get_device(given: str | Target | Device) -> Device:
     """
     if isinstance(given, Device):
         return given
-    name = given.name if isinstance(given, Target) else str(given).strip().lower()
+    name = given.name if isinstance(given, Target) else given.strip().lower()
     named = next((device for device in devices() if device.name == name), None)
     if named is not None:
         return named

@@ -25,6 +25,7 @@ from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_a
 from pycute_xe.exploring.rules import refusal
 from pycute_xe.exploring.space import Candidate, Space
 from pycute_xe.kernel import Kernel
+from pycute_xe.signatures import typed
 from pycute_xe.trials import verify
 from pycute_xe.verifying.verdict import Verdict
 
@@ -120,6 +121,7 @@ class Explored:
         )
 
 
+@typed
 def explore(
     space: Space,
     target: str | Target | Device,

@@ -77,7 +77,8 @@ class Timed:
     those until its result,
     ``read`` those until its sources may be written; ``nbytes`` what a message moves at
     ``rate`` bytes a clock, ``returned`` registers that come back. ``what`` is "alu",
-    "scalar" where a scalar register of Xe3 is written, "dpas", "message", "arrive", "wait", "sync", "jump" or "end".
+    "scalar" where a scalar register of Xe3 is written, "dpas", "message", "arrive", "wait",
+    "sync", "jump" or "end".
     """
 
     number: int
