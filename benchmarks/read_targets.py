@@ -1,0 +1,51 @@
+"""Machine code of kernels of all kinds, compiled for four targets and read by `native.timing`.
+
+python benchmarks/read_targets.py [--count 200] [--seed 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from itertools import islice
+
+from rich.progress import track
+from timed_execution import cases
+
+import pycute_xe as cx
+from pycute_xe.errors import CuteError
+from pycute_xe.native.toolchain import toolchains
+
+TARGETS = ("pvc", "bmg", "lnl", "ptl")
+OPTIONS = "-cl-intel-256-GRF-per-thread"
+
+
+def main() -> int:
+    """Time each once for every target; print how many are read, and what is refused."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    newest = next(each for each in toolchains() if "ptl" in each.targets)
+    start, read, refused, longest = time.perf_counter(), Counter[str](), list[str](), 0.0
+    for name, kernel, _ in track(islice(cases(asked.seed), asked.count), total=asked.count):
+        text = str(cx.emit(kernel))
+        for target in TARGETS:
+            try:
+                code = newest.assembled(text, target, OPTIONS)
+                since = time.perf_counter()
+                cx.native.timing(code, target, trips=5, group=32)
+                longest = max(longest, time.perf_counter() - since)
+                read[target] += 1
+            except CuteError as error:
+                refused.append(f"{name} for {target}: {str(error)[:160]}")
+    print(f"read {dict(read)}, {len(refused)} refused, {time.perf_counter() - start:.0f} s")
+    print(f"the longest took {longest:.1f} s, reading by the disassembler included")
+    print("\n".join(refused))
+    return bool(refused)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
