@@ -70,7 +70,7 @@ class Growth:
             self.by("register", dim, shape[dim] // self.reach[dim])
         cut = {
             place: [
-                tuple(e if e < s else 0 for e, s in zip(vector, shape, strict=True))
+                tuple(entry & (extent - 1) for entry, extent in zip(vector, shape, strict=True))
                 for vector in basis
             ]
             for place, basis in self.bases.items()

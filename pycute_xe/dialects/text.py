@@ -55,7 +55,7 @@ line 1, column 25: ',' or ']' expected, not '}'. Way out: write #name<{key = val
     """
     if type(text) is not str:
         wrong = f"text is of type {type(text).__name__}"
-        raise InputError(OPERATION, {"text": text}, wrong, 'give "#ttg.blocked<{…}>"')
+        raise InputError(OPERATION, {"text": quoted(text)}, wrong, 'give "#ttg.blocked<{…}>"')
     known: dict[str, Attribute] = {}
     for name, meaning in (aliases or {}).items():
         known[f"#{name.lstrip('#')}"] = _Reader(meaning, known).whole()
@@ -99,7 +99,7 @@ class _Reader:
                 return self.known[name]
             wrong = f"{name} is an alias that the text does not define"
             fix = f"put '{name} = #…' in a line above it, or give aliases={{{name[1:]!r}: '#…'}}"
-            raise InputError(OPERATION, {"text": self.text}, wrong, fix)
+            raise InputError(OPERATION, {"text": repr(self.text)}, wrong, fix)
         self._take("<")
         braces = self._peek() == "{"
         if braces:
@@ -186,7 +186,7 @@ class _Reader:
         rest = self.text[self.place : self.place + 12].split("\n")[0]
         there = repr(rest[:1] if not rest[:1].isalnum() else rest) if rest else "the end"
         wrong = f"line {line}, column {column}: {expected} expected, not {there}"
-        raise InputError(OPERATION, {"text": self.text}, wrong, "write #name<{key = value, …}>")
+        raise InputError(OPERATION, {"text": repr(self.text)}, wrong, "write #name<{key = value, …}>")
 
 
 class Fields:
