@@ -1,0 +1,25 @@
+"""Layouts of tensors as other projects write them, Triton and the XeGPU dialect of MLIR.
+
+`parse` reads the text of an attribute (`text`, `reading`) into an encoding: a rule that says for a
+tensor of any shape who owns what (`triton`, `dpas_encoding`, `growing`). With a shape it is a
+`LinearLayout` (`linear`, and `elimination` below it): a coordinate for each bit of register, lane,
+warp and block, of which all others are XORs. From there it is a layout of CuTe and back.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.dialects.dpas_encoding import DpasEncoding
+from pycute_xe.dialects.linear import LinearLayout
+from pycute_xe.dialects.reading import parse
+from pycute_xe.dialects.triton import Blocked, DotOperand, Linear, Sliced, Subgroup2DBlock
+
+__all__ = [
+    "Blocked",
+    "DotOperand",
+    "DpasEncoding",
+    "Linear",
+    "LinearLayout",
+    "Sliced",
+    "Subgroup2DBlock",
+    "parse",
+]
