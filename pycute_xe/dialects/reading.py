@@ -10,12 +10,22 @@ from pycute_xe.dialects.dpas_encoding import DpasEncoding
 from pycute_xe.dialects.linear import PLACES, LinearLayout
 from pycute_xe.dialects.text import OPERATION, Attribute, Fields, read_attribute
 from pycute_xe.dialects.triton import Blocked, DotOperand, Linear, Sliced, Subgroup2DBlock
+from pycute_xe.dialects.xegpu import XeGpuLayout, XeGpuSlice
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.signatures import typed
 
 __all__ = ["AnyEncoding", "parse"]
 
-AnyEncoding = Blocked | DotOperand | DpasEncoding | Linear | Sliced | Subgroup2DBlock
+AnyEncoding = (
+    Blocked
+    | DotOperand
+    | DpasEncoding
+    | Linear
+    | Sliced
+    | Subgroup2DBlock
+    | XeGpuLayout
+    | XeGpuSlice
+)
 
 # How a cluster of work-groups shares a tensor. Xe has no such clusters: one block, or refused.
 _BLOCKS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder", "CGALayout")
@@ -28,7 +38,7 @@ def parse(text: str, aliases: Mapping[str, str] | None = None) -> AnyEncoding:
     """Return the encoding of a tensor from its text in MLIR.
 
     Triton's ``#ttg.linear``, ``#ttg.blocked``, ``#ttg.dot_op``, ``#ttg.slice``, ``#ttig.dpas`` and
-    ``#ttig.subgroup_2d_block``, also by the older names ``#triton_gpu`` and ``#triton_intel_gpu``.
+    ``#ttig.subgroup_2d_block``, the XeGPU dialect's ``#xegpu.layout`` and ``#xegpu.slice``, also by the older names ``#triton_gpu`` and ``#triton_intel_gpu``.
     Lines above it, or ``aliases`` by name, define what it names. Fields that follow from others
     are checked. Raises `InputError` naming the attribute and the field, or line and column.
 
@@ -138,6 +148,19 @@ def _subgroup_2d_block(attribute: Attribute) -> Subgroup2DBlock:
     )
 
 
+def _xegpu_layout(attribute: Attribute) -> XeGpuLayout:
+    keys = ("sg_layout", "sg_data", "inst_data", "lane_layout", "lane_data", "order")
+    fields = Fields(attribute, (), keys)
+    given = {key: fields.numbers(key) for key in keys if key in attribute.fields}
+    return XeGpuLayout(**given)
+
+
+def _xegpu_slice(attribute: Attribute) -> XeGpuSlice:
+    fields = Fields(attribute, ("parent", "dims"))
+    parent = encoding_of(fields.attribute_at("parent"))
+    return XeGpuSlice(parent, fields.numbers("dims"))
+
+
 _READERS: dict[str, Callable[[Attribute], Any]] = {
     "ttg.linear": _linear,
     "ttg.blocked": _blocked,
@@ -145,6 +168,8 @@ _READERS: dict[str, Callable[[Attribute], Any]] = {
     "ttg.slice": _slice,
     "ttig.dpas": _dpas,
     "ttig.subgroup_2d_block": _subgroup_2d_block,
+    "xegpu.layout": _xegpu_layout,
+    "xegpu.slice": _xegpu_slice,
 }
 
 _NEWER = {

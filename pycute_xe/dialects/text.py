@@ -4,7 +4,7 @@ The grammar, blanks allowed between tokens::
 
     attribute = "#" name [ "<" [ "{" ] fields [ "}" ] ">" ]
     fields    = [ field { "," field } ]
-    field     = key "=" value
+    field     = key "=" value | attribute            one without a key is the parent
     value     = integer | "true" | "false" | list | attribute | word
     list      = "[" [ value { "," value } ] "]"
 
@@ -117,7 +117,11 @@ class _Reader:
                 self._fail(f"',' or {end!r}")
             if fields:
                 self._take(",")
+            self._peek()
             start = self.place
+            if self._peek() == "#" and not fields:
+                fields["parent"] = self._value()
+                continue
             key = self._match(_KEY, "a key")
             if key in fields:
                 self.place = start
@@ -194,7 +198,7 @@ class Fields:
 
     Raises `InputError` naming the attribute and the field.
 
-    >>> fields = Fields(read_attribute("#ttg.dot_op<{opIdx = 0}>"), optional=("kWidth",))
+    >>> fields = Fields(read_attribute("#ttg.dot_op<{opIdx = 0}>"), ("opIdx",), ("kWidth",))
     >>> fields.number("opIdx", 0, 1), fields.number("kWidth", 1, 8, 1)
     (0, 1)
     """
@@ -208,7 +212,7 @@ class Fields:
         missing = [key for key in required if key not in attribute.fields]
         if missing:
             raise self.refusal(f"it lacks {', '.join(missing)}", "write them all")
-        unknown = [key for key in attribute.fields if required and key not in self.names]
+        unknown = [key for key in attribute.fields if key not in self.names]
         if unknown:
             fix = f"its fields are {', '.join(self.names)}"
             raise self.refusal(f"{unknown[0]} is no field of #{attribute.name}", fix)
