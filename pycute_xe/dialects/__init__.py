@@ -12,6 +12,7 @@ from pycute_xe.dialects.dpas_encoding import DpasEncoding
 from pycute_xe.dialects.linear import LinearLayout
 from pycute_xe.dialects.reading import parse
 from pycute_xe.dialects.triton import Blocked, DotOperand, Linear, Sliced, Subgroup2DBlock
+from pycute_xe.dialects.xegpu import XeGpuLayout, XeGpuSlice
 
 __all__ = [
     "Blocked",
@@ -21,5 +22,7 @@ __all__ = [
     "LinearLayout",
     "Sliced",
     "Subgroup2DBlock",
+    "XeGpuLayout",
+    "XeGpuSlice",
     "parse",
 ]
