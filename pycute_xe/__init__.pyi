@@ -4,6 +4,7 @@ from pycute_xe import (
     atom as atom,
     comparing as comparing,
     cutlass as cutlass,
+    dialects as dialects,
     esimd as esimd,
     files as files,
     kernel as kernel,

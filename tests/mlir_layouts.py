@@ -63,7 +63,10 @@ def answer(fields: dict[str, list[int]], shape: list[int], level: str, owners: i
     """The shape of a part, and for each owner the offsets of its parts in their order."""
     assert MLIR is not None
     done = subprocess.run(
-        [MLIR, PASSES[level]], input=module(fields, shape), capture_output=True, text=True,
+        [MLIR, PASSES[level]],
+        input=module(fields, shape),
+        capture_output=True,
+        text=True,
         check=False,
     )
     if done.returncode:

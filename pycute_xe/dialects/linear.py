@@ -1,7 +1,7 @@
 """Layouts that are linear over the field of two elements, as Triton describes ownership.
 
-An input is a place: a register, a lane, a warp, a block. An output is a coordinate of a tensor. Each
-bit of an input has a basis, the coordinate to which it leads alone; the others are XORs of these.
+An input is a place: a register, a lane, a warp, a block. An output is a coordinate of a tensor.
+Each bit of an input has a basis, the coordinate to which it leads alone; others are XORs of these.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class LinearLayout:
         wrong = ""
         for name, extent in self.outs:
             if name not in outer.ins:
-                wrong = f"{name} is no input of the outer layout"
+                wrong = f"{name} is not an input of the outer layout"
             elif extent > outer.size(name):
                 wrong = f"{name} has extent {extent}, and the outer layout takes {outer.size(name)}"
         if wrong:
@@ -437,8 +437,10 @@ def _coordinate(frame: LinearLayout, flat: Any, layout: Any) -> Vector:
 
 def _flattened(layout: Layout, frame: LinearLayout) -> Layout:
     """Return a layout of coordinates as one of flat offsets."""
-    steps = [frame.flat([int(i == one) for i in range(len(frame.shape))]) for one in
-             range(len(frame.shape))]
+    steps = [
+        frame.flat([int(i == one) for i in range(len(frame.shape))])
+        for one in range(len(frame.shape))
+    ]
 
     def flat(stride: Any) -> Any:
         if is_tuple(stride):
@@ -446,7 +448,7 @@ def _flattened(layout: Layout, frame: LinearLayout) -> Layout:
         if not isinstance(stride, Basis):
             return stride
         if len(stride.modes) != 1 or stride.modes[0] >= len(steps):
-            wrong = f"{stride} is no dimension of the tensor"
+            wrong = f"{stride} is not a dimension of the tensor"
             raise RankError("from_layout", {"layout": layout}, wrong, "use E(0), E(1), …")
         return stride.value * steps[stride.modes[0]]
 

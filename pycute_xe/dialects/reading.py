@@ -27,7 +27,7 @@ AnyEncoding = (
     | XeGpuSlice
 )
 
-# How a cluster of work-groups shares a tensor. Xe has no such clusters: one block, or refused.
+# How a cluster of work-groups shares a tensor, which work-groups of Xe do not.
 _BLOCKS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder", "CGALayout")
 
 _MOST = 1 << 12
@@ -38,7 +38,8 @@ def parse(text: str, aliases: Mapping[str, str] | None = None) -> AnyEncoding:
     """Return the encoding of a tensor from its text in MLIR.
 
     Triton's ``#ttg.linear``, ``#ttg.blocked``, ``#ttg.dot_op``, ``#ttg.slice``, ``#ttig.dpas`` and
-    ``#ttig.subgroup_2d_block``, the XeGPU dialect's ``#xegpu.layout`` and ``#xegpu.slice``, also by the older names ``#triton_gpu`` and ``#triton_intel_gpu``.
+    ``#ttig.subgroup_2d_block``, also by the older names ``#triton_gpu`` and ``#triton_intel_gpu``;
+    the XeGPU dialect's ``#xegpu.layout`` and ``#xegpu.slice``.
     Lines above it, or ``aliases`` by name, define what it names. Fields that follow from others
     are checked. Raises `InputError` naming the attribute and the field, or line and column.
 
@@ -59,7 +60,7 @@ def encoding_of(attribute: Attribute) -> AnyEncoding:
     if reader is None:
         close = get_close_matches(name, _READERS, 1)
         known = f"#{close[0]}" if close else ", ".join(f"#{one}" for one in _READERS)
-        wrong = f"#{attribute.name} is no layout that is known here"
+        wrong = f"#{attribute.name} is not a layout that can be read"
         raise InputError(OPERATION, {"text": quoted(f"#{attribute.name}")}, wrong, f"use {known}")
     return reader(attribute)
 
@@ -68,7 +69,7 @@ def _demand_one_block(fields: Fields) -> None:
     for key in _BLOCKS:
         value = fields.attribute.fields.get(key, [])
         if not isinstance(value, list):
-            raise fields.refusal(f"{key} is no list", "leave it out")
+            raise fields.refusal(f"{key} is not a list", "leave it out")
         if key != "CTAOrder" and value and any(one != 1 for one in value):
             wrong = f"{key} = {quoted(value)} shares the tensor among work-groups, which Xe has not"
             raise fields.refusal(wrong, "describe one work-group")
@@ -79,8 +80,9 @@ def _linear(attribute: Attribute) -> Linear:
     bases = {place: fields.attribute.fields.get(place, []) for place in PLACES}
     good = all(
         isinstance(basis, list)
-        and all(isinstance(row, list) and all(type(e) is int and e >= 0 for e in row)
-                for row in basis)
+        and all(
+            isinstance(row, list) and all(type(e) is int and e >= 0 for e in row) for row in basis
+        )
         for basis in bases.values()
     )
     if not good:

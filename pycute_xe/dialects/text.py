@@ -190,7 +190,9 @@ class _Reader:
         rest = self.text[self.place : self.place + 12].split("\n")[0]
         there = repr(rest[:1] if not rest[:1].isalnum() else rest) if rest else "the end"
         wrong = f"line {line}, column {column}: {expected} expected, not {there}"
-        raise InputError(OPERATION, {"text": repr(self.text)}, wrong, "write #name<{key = value, …}>")
+        raise InputError(
+            OPERATION, {"text": repr(self.text)}, wrong, "write #name<{key = value, …}>"
+        )
 
 
 class Fields:

@@ -216,7 +216,9 @@ class XeGpuSlice:
         """Refuse dimensions that the parent does not have, and to drop them all."""
         if not isinstance(self.parent, (XeGpuLayout, XeGpuSlice)):
             wrong = f"its parent is {type(self.parent).__name__}"
-            raise InputError("#xegpu.slice", {"parent": quoted(self.parent)}, wrong, "give a layout")
+            raise InputError(
+                "#xegpu.slice", {"parent": quoted(self.parent)}, wrong, "give a layout"
+            )
         inside = all(0 <= dim < self.parent.rank for dim in self.dims)
         if not self.dims or not inside or len(set(self.dims)) != len(self.dims):
             wrong = f"dims cannot be {list(self.dims)}: the parent has rank {self.parent.rank}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pycute_xe import Layout, as_f2
 from pycute_xe.dialects import LinearLayout, parse
@@ -136,7 +135,7 @@ def test_strides_of_a_basis_are_coordinates() -> None:
 
 
 @pytest.mark.parametrize(
-    "bases, outs, error, words",
+    ("bases", "outs", "error", "words"),
     [
         ({"lane": 3}, None, ShapeError, "rows of integers"),
         ({"lane": [[1.5]]}, None, ShapeError, "rows of integers"),

@@ -45,8 +45,8 @@ def registers_of(linear: LinearLayout, unit: int, lanes: int) -> list[tuple[int,
     ]
 
 
-@pytest.mark.parametrize("kind, ops", TYPES)
-@pytest.mark.parametrize("rows, lanes", [(8, 16), (8, 32), (4, 16), (4, 32)])
+@pytest.mark.parametrize(("kind", "ops"), TYPES)
+@pytest.mark.parametrize(("rows", "lanes"), [(8, 16), (8, 32), (4, 16), (4, 32)])
 def test_registers_are_those_of_the_atom(kind: str, ops: int, rows: int, lanes: int) -> None:
     """Triton's packed units and CuTe's elements are one image of the register file."""
     result = "s32" if ops == 4 else "f32"

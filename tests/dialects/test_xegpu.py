@@ -10,8 +10,7 @@ import pytest
 from golden import rows
 from mlir_cases import needs_mlir
 
-from pycute_xe.dialects import XeGpuLayout, parse
-from pycute_xe.errors import CuteError, DivisibilityError, InputError, RankError, ShapeError
+from pycute_xe.dialects import XeGpuLayout
 
 RECORD = rows("mlir_xegpu_offsets")
 
@@ -41,7 +40,7 @@ def starts(row: dict[str, Any]) -> list[list[list[int]]]:
 
 def _entries(point: Any) -> list[int]:
     entries = list(point) if isinstance(point, tuple) else [point]
-    return (entries + [0, 0])[:2]
+    return ([*entries, 0, 0])[:2]
 
 
 def _volume(part: list[int]) -> int:
