@@ -1,4 +1,4 @@
-"""Where MLIR's passes that distribute XeGPU put the parts of a tensor, and how its answers are kept.
+"""Where MLIR's passes that distribute XeGPU put the parts of a tensor, asked and recorded.
 
 A module loads one matrix from shared memory at (0, 0); a pass replaces the load by those of an
 owner, whose offsets are arithmetic of ``gpu.subgroup_id`` or ``gpu.lane_id``, evaluated here for

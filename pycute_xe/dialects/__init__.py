@@ -8,14 +8,18 @@ warp and block, of which all others are XORs. From there it is a layout of CuTe 
 
 from __future__ import annotations
 
+from pycute_xe.dialects.conversion import Conversion, convert
 from pycute_xe.dialects.dpas_encoding import DpasEncoding
 from pycute_xe.dialects.linear import LinearLayout
 from pycute_xe.dialects.reading import parse
+from pycute_xe.dialects.tensors import Distributed, layout_of
 from pycute_xe.dialects.triton import Blocked, DotOperand, Linear, Sliced, Subgroup2DBlock
 from pycute_xe.dialects.xegpu import XeGpuLayout, XeGpuSlice
 
 __all__ = [
     "Blocked",
+    "Conversion",
+    "Distributed",
     "DotOperand",
     "DpasEncoding",
     "Linear",
@@ -24,5 +28,7 @@ __all__ = [
     "Subgroup2DBlock",
     "XeGpuLayout",
     "XeGpuSlice",
+    "convert",
+    "layout_of",
     "parse",
 ]

@@ -217,7 +217,7 @@ class Fields:
         unknown = [key for key in attribute.fields if key not in self.names]
         if unknown:
             fix = f"its fields are {', '.join(self.names)}"
-            raise self.refusal(f"{unknown[0]} is no field of #{attribute.name}", fix)
+            raise self.refusal(f"{unknown[0]} is not a field of #{attribute.name}", fix)
 
     def refusal(self, wrong: str, fix: str) -> InputError:
         """Return an error about this attribute."""

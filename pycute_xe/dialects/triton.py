@@ -30,8 +30,8 @@ def _refuse(name: str, field: str, value: object, fix: str) -> InputError:
 class Blocked:
     """``#ttg.blocked``: tiles of registers, of lanes and of warps, dimension by dimension.
 
-    ``order`` names the dimensions, the one that counts fastest first. Law: lane ``l`` and warp ``w``
-    count through their tiles in this order. Raises `InputError` for sizes that are not powers of
+    ``order`` names the dimensions, the one that counts fastest first. Law: registers, lanes and
+    warps count through their tiles in this order. Raises `InputError` for sizes that are not powers of
     two, `RankError` for lists of other ranks. MLIR: ``BlockedEncodingAttr``.
 
     >>> print(Blocked((1, 4), (8, 4), (2, 1), (1, 0)).linear((16, 16)).basis("lane"))

@@ -76,7 +76,7 @@ class XeGpuLayout:
     _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
-        """Refuse what MLIR refuses: tiles without grids, and other ranks."""
+        """Refuse tiles without grids, and grids of lanes without tiles; other ranks."""
         given = {name: getattr(self, name) for name in _GRIDS if getattr(self, name) is not None}
         if not given.keys() & {"sg_layout", "inst_data", "lane_layout"}:
             raise self._refusal("it lacks sg_layout, inst_data and lane_layout", "write one")

@@ -155,7 +155,7 @@ def test_other_bases_are_refused(bases, outs, error, words) -> None:  # type: ig
 
 def test_what_does_not_fit_is_refused() -> None:
     line = LinearLayout({"lane": [[1], [2]]})
-    with pytest.raises(ShapeError, match="no input"):
+    with pytest.raises(ShapeError, match="not an input"):
         line.compose(line)
     with pytest.raises(ShapeError, match="takes 2"):
         line.compose(LinearLayout({"dim0": [[1]]}))

@@ -1,0 +1,151 @@
+"""What it takes to bring a tensor from one layout into another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from pycute_xe.dialects.linear import LinearLayout
+from pycute_xe.dialects.tensors import Distributed
+from pycute_xe.errors import RankError, ShapeError
+from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed
+from pycute_xe.typing import shown
+
+__all__ = ["Conversion", "convert"]
+
+Way = Literal["nothing", "registers", "shuffles", "slm"]
+
+
+@dataclass(frozen=True, repr=False)
+class Conversion:
+    """What a ``convert_layout`` costs. Made by `convert`.
+
+    ``way``: "nothing" where both are one layout, "registers" where each work-item keeps its
+    elements, "shuffles" where they stay in the subgroup, "slm" where they leave it. ``moved`` names
+    the places that change, and ``steps`` has for each place of the destination the place of the
+    source from which it comes. ``slm_bytes`` is what a work-group stores in shared local memory,
+    each element once; ``shuffled`` counts the values of a work-item that come from another one.
+    """
+
+    src: Distributed
+    dst: Distributed
+    dtype: Numeric
+    way: Way
+    moved: tuple[str, ...]
+    steps: LinearLayout
+    slm_bytes: int
+    shuffled: int
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The first line."""
+        return f"<Conversion {str(self).partition(chr(10))[0]}>"
+
+    def __str__(self) -> str:
+        """The way in words, and the bases that differ."""
+        match self.way:
+            case "nothing":
+                first = "nothing moves: both are one layout"
+            case "registers":
+                first = "registers only: each work-item keeps its elements, in another order"
+            case "shuffles":
+                first = f"shuffles in each subgroup: {self.shuffled} values of a work-item"
+            case "slm":
+                first = f"through shared local memory: {self.slm_bytes} bytes of a work-group"
+        return "\n".join([first, *self._differing()])
+
+    def _differing(self) -> list[str]:
+        lines = list[str]()
+        for place in ("register", "lane", "warp"):
+            before, after = self.src.linear.basis(place), self.dst.linear.basis(place)
+            if before != after:
+                lines.append(f"{place}: {_rows(before)} becomes {_rows(after)}")
+        return lines
+
+
+def _rows(basis: tuple[tuple[int, ...], ...]) -> str:
+    return str([list(vector) for vector in basis])
+
+
+@typed
+def convert(src: Distributed, dst: Distributed, dtype: Numeric | str = "f32") -> Conversion:
+    """Return what a ``convert_layout`` from one layout of a tensor to another costs.
+
+    Law, Triton's: each place of ``dst`` asks for the place of ``src`` that owns the same element
+    (`LinearLayout.invert_and_compose`). Places that all come from themselves cost nothing, from the
+    outside in: if warps do, the subgroup keeps its elements; if lanes do too, each work-item.
+    Raises `ShapeError` for tensors of two shapes, and where lanes or subgroups are not as many;
+    `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
+
+    >>> from pycute_xe.dialects import layout_of
+    >>> blocked = "#ttg.blocked<{sizePerThread = [1, %d], threadsPerWarp = [%d, %d], " \\
+    ...     "warpsPerCTA = [1, 1], order = [1, 0]}>"
+    >>> a, b = (layout_of(blocked % x, (16, 16)) for x in ((1, 1, 16), (16, 16, 1)))
+    >>> print(convert(a, b))
+    shuffles in each subgroup: 16 values of a work-item
+    register: [[1, 0], [2, 0], [4, 0], [8, 0]] becomes [[0, 1], [0, 2], [0, 4], [0, 8]]
+    lane: [[0, 1], [0, 2], [0, 4], [0, 8]] becomes [[1, 0], [2, 0], [4, 0], [8, 0]]
+    """
+    kind = as_numeric(dtype)
+    _demand_like(src, dst)
+    steps = dst.linear.invert_and_compose(src.linear)
+    moved = tuple(place for place in steps.ins if not _stays(steps, place))
+    outermost: Way = "nothing"
+    for place, way in _WAYS:
+        if place in moved:
+            outermost = way
+            break
+    shuffled = _shuffled(steps) if outermost == "shuffles" else 0
+    elements = prod(src.shape) if outermost == "slm" else 0
+    nbytes = -(-elements * kind.bits // 8)
+    return Conversion(src, dst, kind, outermost, moved, steps, nbytes, shuffled)
+
+
+_WAYS: tuple[tuple[str, Way], ...] = (
+    ("warp", "slm"),
+    ("lane", "shuffles"),
+    ("register", "registers"),
+)
+
+
+def _demand_like(src: Distributed, dst: Distributed) -> None:
+    given = {"src": src, "dst": dst}
+    if len(src.shape) != len(dst.shape):
+        wrong = f"src has rank {len(src.shape)}, dst rank {len(dst.shape)}"
+        raise RankError("convert", given, wrong, "convert tensors of one shape")
+    for dim, (one, other) in enumerate(zip(src.shape, dst.shape, strict=True)):
+        if one != other:
+            wrong = f"dimension {dim} has extent {one} in src and {other} in dst"
+            raise ShapeError("convert", given, wrong, "convert tensors of one shape")
+    for what, one, other in (
+        ("lanes", src.lanes, dst.lanes),
+        ("subgroups", src.subgroups, dst.subgroups),
+    ):
+        if one != other:
+            wrong = f"src has {one} {what}, dst {other}: one kernel has one number of {what}"
+            raise ShapeError("convert", given, wrong, f"give both {one} {what}")
+
+
+def _stays(steps: LinearLayout, place: str) -> bool:
+    """Whether all of a place comes from itself, and no other place leads there."""
+    index = [name for name, _ in steps.outs].index(place) if place in dict(steps.outs) else None
+    if index is None:
+        return not steps.basis(place)
+    for name, basis in steps.bases:
+        for bit, vector in enumerate(basis):
+            wanted = 1 << bit if name == place else 0
+            if vector[index] != wanted:
+                return False
+    return True
+
+
+def _shuffled(steps: LinearLayout) -> int:
+    """Values of a work-item that come from another lane, for some lane."""
+    lane = [name for name, _ in steps.outs].index("lane")
+    if any(v[lane] != 1 << bit for bit, v in enumerate(steps.basis("lane"))):
+        return steps.size("register")
+    kept = [vector for vector in steps.basis("register") if not vector[lane]]
+    return steps.size("register") - (1 << len(kept))
