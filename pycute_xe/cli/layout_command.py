@@ -21,6 +21,7 @@ from pycute_xe.cli.files import (
     svg_option,
 )
 from pycute_xe.composed import ComposedLayout
+from pycute_xe.dialects import Distributed, layout_of
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.expressions.evaluation import evaluate, outermost
 from pycute_xe.f2 import F2, F2Layout
@@ -47,7 +48,11 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "bool"),
     (int, "integer"),
     (tuple, "tuple"),
+    (Distributed, "tensor"),
 )
+
+
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,10 @@ def _json(value: Any) -> Any:
             return picked(value, "bits", "base", "shift")
         case F2():
             return value.value
+        case Distributed():
+            places = ("register", "lane", "warp")
+            bases = {name: [list(v) for v in value.linear.basis(name)] for name in places}
+            return {"encoding": str(value.encoding), "shape": list(value.shape), "bases": bases}
         case _:
             return str(value)
 
@@ -180,9 +189,15 @@ def _json(value: Any) -> Any:
 @svg_option()
 @save_option
 @click.option("--explain", is_flag=True, help="Show the steps of the outermost operation.")
+@click.option("--shape", metavar="ROWSxCOLS", help="The tensor's, of a layout of Triton or XeGPU.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 def layout_command(
-    expression: str, svg: Path | None, save: str | None, explain: bool, json: bool
+    expression: str,
+    svg: Path | None,
+    save: str | None,
+    explain: bool,
+    shape: str | None,
+    json: bool,
 ) -> None:
     """Evaluate an expression of the layout algebra: print its value, a table, a drawing.
 
@@ -196,10 +211,17 @@ def layout_command(
       pycute-xe layout 'Sw<3,3,3> o 0 o (8,64):(64,1)'
       pycute-xe layout 'Layout<Shape<_4,_8>,Stride<_8,_1>>'
       pycute-xe layout 'coalesce((4,8):(1,4))' --save layout.json
+      pycute-xe layout '#xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>' --shape 8x16
 
     It is read, never executed as a program. The first line is the value. A table follows for
     layouts of one or two modes, and in a terminal with colours a drawing.
     """  # noqa: D301 - the backspace keeps click from joining the lines
+    if expression.lstrip().startswith("#"):
+        _show_tensor(expression, shape, svg, save, explain, json)
+        return
+    if shape is not None:
+        wrong = "only layouts of Triton and XeGPU, '#…', are given a shape"
+        raise InputError("layout", {"shape": shape}, wrong, "leave --shape out")
     written = read_value(expression, "layout")
     expression = expression if written is None else value_text(written)
     explanation = _explained(expression) if explain else None
@@ -215,6 +237,25 @@ def layout_command(
         raise InputError("layout", {"svg": svg}, condition, "leave --svg out")
     files = saved_drawing("layout", svg, value)
     report(LayoutOutcome(expression, value, explanation, files), json)
+
+
+def _show_tensor(
+    text: str, shape: str | None, svg: Path | None, save: str | None, explain: bool, json: bool
+) -> None:
+    """Report a tensor under a layout of another project."""
+    from pycute_xe.explaining import explain as explained
+
+    parts = (shape or "").lower().split("x")
+    if not all(part.isdecimal() and len(part) < _DIGITS for part in parts):
+        wrong = "a layout of Triton or XeGPU is of a tensor, whose extents are numbers"
+        raise InputError("layout", {"shape": shape}, wrong, "give --shape 32x32")
+    if save is not None:
+        wrong = "tensors of other projects' layouts have no documents: their text is one"
+        raise InputError("layout", {"save": save}, wrong, "leave --save out")
+    tensor = layout_of(text, tuple(map(int, parts)))
+    explanation = explained(tensor) if explain else None
+    files = saved_drawing("layout", svg, tensor)
+    report(LayoutOutcome(text, tensor, explanation, files), json)
 
 
 def _explained(expression: str) -> Explanation | None:

@@ -8,7 +8,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain, product
 from operator import itemgetter
 from textwrap import wrap
-from typing import Literal, cast
+from typing import Literal, cast, overload
 
 from pycute_xe.arch.dpas import Dpas, DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
@@ -28,7 +28,9 @@ from pycute_xe.comparing.atom_arguments import (
     first_messages,
     name_of,
 )
+from pycute_xe.comparing.tensor_feeding import TensorFeed, tensor_feeds
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
+from pycute_xe.dialects.tensors import Distributed
 from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import checked_fields, typed
@@ -138,13 +140,26 @@ def other_block(block: Place, mma: MmaAtom, operand: Operand) -> str:
 # ------------------------------------------------------------ feeding
 
 
-@typed
+@overload
 def feeds(
     copy: Copy | Block2DOp | str,
     mma: MmaAtom | Dpas | str,
     operand: Operand,
     order: Order | None = None,
-) -> Feed:
+) -> Feed: ...
+
+
+@overload
+def feeds(copy: Distributed, mma: MmaAtom | Dpas | str, operand: Operand) -> TensorFeed: ...
+
+
+@typed
+def feeds(
+    copy: Copy | Block2DOp | str | Distributed,
+    mma: MmaAtom | Dpas | str,
+    operand: Operand,
+    order: Order | None = None,
+) -> Feed | TensorFeed:
     """Tell whether the registers of a copy serve a DPAS as an operand, as they are or reordered.
 
     ``operand``: A, B or C for loads, D for stores. The block is one of the operand as a matrix,
@@ -152,7 +167,8 @@ def feeds(
     by column (``"col"``; the default of transposing copies). What counts is what the messages do
     (``registers()``), not the ownership that CUTLASS's layouts claim. A name, an operation and an
     atom without a type of its own (`get_atom` of the name) are one copy with one answer: it carries
-    values of the operand's type where it may.
+    values of the operand's type where it may. A tensor of another project's layout
+    (`dialects.layout_of`) is asked as it lies in registers, without an order in memory.
     Raises `CuteError` unless given a copy and an MMA, `ShapeError` for another operand or order.
 
     >>> feeds("XE_2D_U16x8x16_LD_N", "XE_8x16x16_F32BF16BF16F32_TT", "A").kind
@@ -166,6 +182,11 @@ def feeds(
     if type(operand) is not str or operand not in ("A", "B", "C", "D"):
         given = {"copy": str(copy), "mma": str(mma), "operand": operand}
         raise ShapeError("feeds", given, "unknown operand", 'use "A", "B", "C" or "D"')
+    if isinstance(copy, Distributed):
+        if order is not None:
+            wrong = "a tensor in registers has no order in memory"
+            raise ShapeError("feeds", {"order": order}, wrong, "leave order out")
+        return tensor_feeds(copy, mma, operand)
     copy = as_copy_atom(copy, "feeds", mma.operand_type(operand))
     if order is None:
         order = default_order(copy)

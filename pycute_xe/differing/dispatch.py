@@ -23,7 +23,8 @@ from pycute_xe.comparing.differences import diff_atoms
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.cutlass.known_names import parse_template_name
-from pycute_xe.differing import layouts, plans, tilings
+from pycute_xe.dialects import Distributed
+from pycute_xe.differing import layouts, plans, tensors, tilings
 from pycute_xe.differing.sides import Side, between
 from pycute_xe.errors import CuteError
 from pycute_xe.f2 import F2Layout
@@ -49,6 +50,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "MMA": (MmaAtom, Dpas),
     "copy": (CopyAnswers, Block2DOp, LinearOp),
     "layout": (Layout, ComposedLayout, F2Layout),
+    "tensor": (Distributed,),
     "plan": (Plan,),
     "schedule": (DataParallel, Persistent, Grouped, SplitK, StreamK),
     "main loop": (),
@@ -73,7 +75,7 @@ def diff(
     """Return what differs between two values of one kind, or between what an atom says and does.
 
     Kernels and the parts of their recipes, tiled MMAs and copies, atoms (by name too), layouts,
-    plans and schedules are compared: what moves, who owns which element, registers, messages,
+    tensors of other projects' layouts, plans and schedules are compared: what moves, who owns which element, registers, messages,
     barriers, shared memory, the grid, statements, claims, and the rules of ``target`` that one
     breaks. Each figure is asked of the reader that counts it. ``operand`` names the operand in
     which MMAs are compared, all without it; ``sizes`` adds the work of kernels at some sizes,
@@ -110,6 +112,8 @@ def diff(
         from pycute_xe.differing.kernels import differing_kernels
 
         return differing_kernels(a, b, machine, sizes)
+    if kind == "tensor":
+        return tensors.differing_tensors(a, b)
     if kind == "layout":
         return layouts.differing_layouts(a, b)
     side_of = _teller(kind, operand, machine, counts)

@@ -18,10 +18,12 @@ from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.bulk import entries
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass import as_subject
+from pycute_xe.dialects import Distributed
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
+from pycute_xe.drawing.of_tensor import of_tensor
 from pycute_xe.drawing.scene import Arrow, Cell, Panel, Pictured, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
@@ -441,6 +443,7 @@ Drawable = (
     | BankUse
     | Plan
     | Timeline
+    | Distributed
     | AnyLayout
     | Mapping[str, AnyLayout]
 )
@@ -467,7 +470,8 @@ def draw(
     drawn as it lies in memory, a `Block2D` message also as it lies in registers, padding included,
     an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank. A
     `Plan` of work-groups is drawn in time, a `Timeline` with as many places as it has, and what
-    ``native.explain`` says of machine code instruction by instruction. A `Layout`
+    ``native.explain`` says of machine code instruction by instruction. A tensor of another
+    project's layout (`dialects.layout_of`) is drawn whole, subgroups framed. A `Layout`
     or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
     side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
@@ -563,6 +567,8 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             raise _no_parts(x, what)
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
+        case Distributed():
+            return of_tensor(x)
         case Plan() | Timeline() | BankUse() | Block2D() | Message() | Block2DMessage():
             return _instruction(x)
         case Pictured():

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pycute_xe.arch.dpas import Dpas
     from pycute_xe.arch.lsc import Block2DMessage, Message
     from pycute_xe.atom import Block2DOp, LinearOp, TiledCopy
+    from pycute_xe.dialects import Distributed
 
     Operation = Block2DOp | LinearOp | Dpas
     from pycute_xe.explaining.atoms import Atom
@@ -339,7 +340,14 @@ _CALL = (explain_call, "The coordinate of each leaf times its stride, summed.")
 
 @typed
 def explain(
-    operation: Callable[..., Any] | Atom | Message | Block2DMessage | TiledCopy | Operation | str,
+    operation: Callable[..., Any]
+    | Atom
+    | Message
+    | Block2DMessage
+    | TiledCopy
+    | Operation
+    | Distributed
+    | str,
     *operands: Any,
     **named: Any,
 ) -> Explanation:
@@ -347,7 +355,8 @@ def explain(
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
     then explained, or an atom, its operation or its name, see `explain_atom`, or an LSC message
-    with a target, or a tiled copy with its tiled MMA and operand, see `explain_copy`.
+    with a target, or a tiled copy with its tiled MMA and operand, see `explain_copy`, or a tensor
+    under another project's layout (`dialects.layout_of`).
     Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
     raises; where the steps reach their end, the last of them has the result as its value.
     Raises `InputError` for an operation without an explanation and for operands that are too few or
@@ -407,11 +416,13 @@ def _is_of_atoms(operation: Any) -> bool:
     return type(operation).__module__.startswith(_OF_ATOMS)
 
 
-_OF_ATOMS = ("pycute_xe.atom.", "pycute_xe.cutlass.", "pycute_xe.arch.")
+_OF_ATOMS = ("pycute_xe.atom.", "pycute_xe.cutlass.", "pycute_xe.arch.", "pycute_xe.dialects.")
 
 
 def _explained_atom(given: Any, operands: tuple[Any, ...], named: dict[str, Any]) -> Explanation:
     """What an atom, its tiling or a message does; imported only for these: it takes a while."""
+    if type(given).__module__.startswith("pycute_xe.dialects."):
+        return _explained_tensor(given, operands, named)
     from pycute_xe.atom import TiledCopy
     from pycute_xe.cutlass import as_subject
     from pycute_xe.explaining.atoms import as_atom, explain_atom
@@ -427,6 +438,21 @@ def _explained_atom(given: Any, operands: tuple[Any, ...], named: dict[str, Any]
         count = {"operands": len(operands)}
         raise InputError("explain", count, "an atom takes a target and an operand", fix)
     return explain_atom(as_atom(subject), *operands, **named)
+
+
+def _explained_tensor(given: Any, operands: tuple[Any, ...], named: dict[str, Any]) -> Explanation:
+    """Who owns what of a tensor, in another project's words; imported only for one."""
+    from pycute_xe.dialects import Distributed
+    from pycute_xe.explaining.tensors import explain_tensor
+
+    if not isinstance(given, Distributed):
+        condition = f"{with_article(type(given).__name__)} is explained with a tensor's shape"
+        fix = "explain(dialects.layout_of(encoding, (32, 32)))"
+        raise InputError("explain", {"value": given}, condition, fix)
+    if operands or named:
+        count = {"operands": len(operands) + len(named)}
+        raise InputError("explain", count, "a tensor is explained alone", "explain(tensor)")
+    return explain_tensor(given)
 
 
 def _explained_message(

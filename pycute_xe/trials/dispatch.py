@@ -17,6 +17,7 @@ from pycute_xe.atom import (
     TiledMma,
 )
 from pycute_xe.cutlass import LegacyCopyAtom, as_subject
+from pycute_xe.dialects import Distributed
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
@@ -36,6 +37,7 @@ Verified = (
     | Block2DOp
     | LinearOp
     | Dpas
+    | Distributed
     | str
 )
 
@@ -74,7 +76,9 @@ def verify(
     the copy moves is proved, and that its registers are reordered only where `feeds` says so. Of an
     `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
     what its instructions multiply and add, permutations undone ("product"). These are small kernels
-    put to the same prover; each element is also moved on the machine. Without NumPy installed,
+    put to the same prover; each element is also moved on the machine. Of a tensor of another
+    project's layout (`dialects.layout_of`) it is proved that each element has an owner and which
+    have several, and with ``feeds`` that each subgroup's values are operands of the MMA. Without NumPy installed,
     who owns what a copy atom moves is proved by enumeration alone, against the register picture.
     Raises `KernelError` for anything else and for statements without a meaning here, `InputError`
     for other params and for formulas that cannot be read, `LegalityError` as messages do.
@@ -98,6 +102,8 @@ def verify(
             wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
             raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
+    if isinstance(kernel, Distributed):
+        return _tensor(kernel, params, row if row is not None else column, unit_bits)
     subject: Any = as_subject(kernel)
     formula = row is not None or column is not None or unit_bits is not None
     _demand_use(subject, {"row": row} if formula else {}, params)
@@ -132,6 +138,15 @@ def verify(
             raise KernelError("verify", {"kernel": type(subject).__name__}, wrong, fix)
 
 
+def _tensor(tensor: Distributed, *others: object) -> Verdict:
+    from pycute_xe.trials.tensors import verify_tensor
+
+    if any(given is not None for given in others):
+        wrong = "a tensor's layout is verified alone"
+        raise InputError("verify", {"of": tensor}, wrong, "verify(tensor), or with feeds")
+    return verify_tensor(tensor)
+
+
 def _demand_use(
     subject: Any, formula: Mapping[str, object], params: Mapping[str, int] | None
 ) -> None:
@@ -147,10 +162,13 @@ def _demand_use(
 
 def _fed(copy: Any, wanted: tuple[Any, Any], budget: float) -> Verdict:
     from pycute_xe.trials.products import verify_feed
+    from pycute_xe.trials.tensors import verify_tensor
 
     if len(wanted) != 2:
         wrong = f"feeds has {len(wanted)} parts, and must be an MMA and an operand"
         raise InputError(
             "verify", {"feeds": wanted}, wrong, 'feeds=("XE_DPAS_TT<8,f32,bf16>", "A")'
         )
+    if isinstance(copy, Distributed):
+        return verify_tensor(copy, wanted)
     return verify_feed(copy, wanted[0], wanted[1], budget)
