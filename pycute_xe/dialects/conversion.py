@@ -81,8 +81,8 @@ def convert(src: Distributed, dst: Distributed, dtype: Numeric | str = "f32") ->
     `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
 
     >>> from pycute_xe.dialects import layout_of
-    >>> blocked = "#ttg.blocked<{sizePerThread = [1, %d], threadsPerWarp = [%d, %d], " \\
-    ...     "warpsPerCTA = [1, 1], order = [1, 0]}>"
+    >>> blocked = "#ttg.blocked<{sizePerThread = [1, %d], threadsPerWarp = [%d, %d], "
+    >>> blocked += "warpsPerCTA = [1, 1], order = [1, 0]}>"
     >>> a, b = (layout_of(blocked % x, (16, 16)) for x in ((1, 1, 16), (16, 16, 1)))
     >>> print(convert(a, b))
     shuffles in each subgroup: 16 values of a work-item

@@ -51,7 +51,7 @@ class Distributed:
             wrong = f"{type(self.encoding).__name__} is not an encoding"
             given = {"encoding": quoted(self.encoding)}
             raise InputError("layout_of", given, wrong, "read one: dialects.parse(text)")
-        assert self._sizes
+        self.element()
 
     @cached_property
     def linear(self) -> LinearLayout:

@@ -31,8 +31,8 @@ class Blocked:
     """``#ttg.blocked``: tiles of registers, of lanes and of warps, dimension by dimension.
 
     ``order`` names the dimensions, the one that counts fastest first. Law: registers, lanes and
-    warps count through their tiles in this order. Raises `InputError` for sizes that are not powers of
-    two, `RankError` for lists of other ranks. MLIR: ``BlockedEncodingAttr``.
+    warps count through their tiles in this order. Raises `InputError` for sizes that are not
+    powers of two, `RankError` for lists of other ranks. MLIR: ``BlockedEncodingAttr``.
 
     >>> print(Blocked((1, 4), (8, 4), (2, 1), (1, 0)).linear((16, 16)).basis("lane"))
     ((0, 4), (0, 8), (1, 0), (2, 0), (4, 0))

@@ -19,11 +19,11 @@ def of_tensor(tensor: Distributed) -> Scene:
     if len(elements) > CELL_LIMIT:
         wrong = f"{len(elements)} elements are more than the {CELL_LIMIT} cells of a drawing"
         raise ShapeError("draw", {"x": tensor}, wrong, "draw a smaller tensor")
-    cells = [_cell(tensor, element, owners) for element, owners in elements.items()]
+    cells = [_cell(element, owners) for element, owners in elements.items()]
     several = max(map(len, elements.values()))
     caption = [f"{tensor}.", "Colours are lanes, modulo 16; T is the lane, V the value."]
     if tensor.subgroups > 1:
-        caption.append("S is the subgroup; frames are those of subgroups.")
+        caption.append("Frames are those of subgroups, whose number S the tooltips say.")
     if several > 1:
         caption.append(f"Up to {several} places own an element: the first is shown.")
     panel = make_panel("", cells, ("row", "column") if rank == 2 else ("", "element"))
@@ -31,23 +31,17 @@ def of_tensor(tensor: Distributed) -> Scene:
     return Scene(f"Who owns a tensor under {name}", tuple(caption), (panel,))
 
 
-def _cell(
-    tensor: Distributed, element: tuple[int, ...], owners: tuple[tuple[int, ...], ...]
-) -> Cell:
+def _cell(element: tuple[int, ...], owners: tuple[tuple[int, ...], ...]) -> Cell:
     subgroup, lane, value = owners[0]
     row, col = element if len(element) == 2 else (0, element[0])
-    lines = [f"T{lane}", f"V{value}"]
-    if tensor.subgroups > 1:
-        lines.insert(0, f"S{subgroup}")
     places = ", ".join(f"S{s}·T{t}·V{v}" for s, t, v in owners[:4])
     more = f" and {len(owners) - 4} more" if len(owners) > 4 else ""
     return Cell(
         row,
         col,
         colour=lane,
-        lines=tuple(lines),
+        lines=(f"T{lane}", f"V{value}"),
         data=(("subgroup", subgroup), ("lane", lane), ("value", value), ("row", row), ("col", col)),
         tip=f"{list(element)} is owned by {places}{more}",
         group=subgroup,
-        short=f"T{lane}",
     )

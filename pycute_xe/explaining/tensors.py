@@ -46,10 +46,8 @@ def _instruction(tensor: Distributed) -> list[str]:
         return []
     (m, k), (_, n) = dpas.instruction("A"), dpas.instruction("B")
     one, cluster = (f"{r}x{c}" for r, c in (dpas.instruction(part), dpas.tile(part)))
-    return [
-        f"{part} of D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C: {one} in an instruction, {cluster} "
-        "in a cluster"
-    ]
+    product = f"D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C"
+    return [f"{part} of {product}: {one} in an instruction, {cluster} in a cluster"]
 
 
 def _bases(tensor: Distributed) -> list[str]:

@@ -78,8 +78,8 @@ def verify(
     what its instructions multiply and add, permutations undone ("product"). These are small kernels
     put to the same prover; each element is also moved on the machine. Of a tensor of another
     project's layout (`dialects.layout_of`) it is proved that each element has an owner and which
-    have several, and with ``feeds`` that each subgroup's values are operands of the MMA. Without NumPy installed,
-    who owns what a copy atom moves is proved by enumeration alone, against the register picture.
+    have several, and with ``feeds`` that each subgroup's values are operands of the MMA. Without
+    NumPy installed, who owns what a copy atom moves is proved by enumeration alone, against the register picture.
     Raises `KernelError` for anything else and for statements without a meaning here, `InputError`
     for other params and for formulas that cannot be read, `LegalityError` as messages do.
 
@@ -102,8 +102,6 @@ def verify(
             wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
             raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
-    if isinstance(kernel, Distributed):
-        return _tensor(kernel, params, row if row is not None else column, unit_bits)
     subject: Any = as_subject(kernel)
     formula = row is not None or column is not None or unit_bits is not None
     _demand_use(subject, {"row": row} if formula else {}, params)
@@ -117,8 +115,22 @@ def verify(
                 fix = "put numbers in, or leave row out"
                 raise InputError("verify", {"of": subject}, wrong, fix)
             return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
+    return _answered(subject, params, (row, column, unit_bits), budget)
+
+
+def _answered(
+    subject: Any,
+    params: Mapping[str, int] | None,
+    formula: tuple[Any, Any, int | None],
+    budget: float,
+) -> Verdict:
+    """Return the verdict of what answers for the kind of a subject."""
+    if isinstance(subject, Distributed):
+        from pycute_xe.trials.tensors import verify_tensor
+
+        return verify_tensor(subject)
     if not has_arrays():
-        return enumerated(subject, row, column, unit_bits)
+        return enumerated(subject, *formula)
     match subject:
         case Kernel():
             from pycute_xe.trials.verifier import verify_kernel
@@ -131,20 +143,11 @@ def verify(
         case CopyAtom() | LegacyCopyAtom() | LinearCopyAtom() | TiledCopy():
             from pycute_xe.trials.ownership import verify_copy
 
-            return verify_copy(subject, row, column, unit_bits, budget)
+            return verify_copy(subject, *formula, budget)
         case _:
             wrong = "only kernels, copies, MMAs and their atoms are verified"
             fix = "build a kernel with kernel.gemm(mma), or name an atom"
             raise KernelError("verify", {"kernel": type(subject).__name__}, wrong, fix)
-
-
-def _tensor(tensor: Distributed, *others: object) -> Verdict:
-    from pycute_xe.trials.tensors import verify_tensor
-
-    if any(given is not None for given in others):
-        wrong = "a tensor's layout is verified alone"
-        raise InputError("verify", {"of": tensor}, wrong, "verify(tensor), or with feeds")
-    return verify_tensor(tensor)
 
 
 def _demand_use(

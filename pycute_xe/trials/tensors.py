@@ -9,7 +9,7 @@ from typing import Any
 
 from pycute_xe.comparing.feeding import feeds
 from pycute_xe.comparing.tensor_feeding import TensorFeed
-from pycute_xe.dialects import Distributed
+from pycute_xe.dialects import Distributed, LinearLayout
 from pycute_xe.kernel import Counterexample
 from pycute_xe.verifying.verdict import Proof, Tried, Verdict
 
@@ -59,14 +59,14 @@ def _fed(tensor: Distributed, feed: TensorFeed) -> Proof:
     sizes = {f"dim{i}": extent for i, extent in enumerate(tensor.shape)}
     example = Counterexample("feeds", feed.reason, sizes, operand=feed.operand)
     if feed.wanted is not None:
-        example = _differing(tensor, feed, sizes)
+        example = _differing(tensor, feed, feed.wanted, sizes)
     return Proof("feeds", "disproved", words, (), perf_counter() - start, example)
 
 
-def _differing(tensor: Distributed, feed: TensorFeed, sizes: dict[str, int]) -> Counterexample:
+def _differing(
+    tensor: Distributed, feed: TensorFeed, wanted: LinearLayout, sizes: dict[str, int]
+) -> Counterexample:
     """The first place that owns another element than DPAS reads from it."""
-    wanted = feed.wanted
-    assert wanted is not None
     for value, lane in product(range(wanted.size("register")), range(wanted.size("lane"))):
         there = wanted(register=value, lane=lane)
         own = tensor.element(0, lane, value) if value < tensor.values else None
