@@ -56,7 +56,7 @@ lane = [[0, 1], [0, 2], [0, 4], [0, 8]], warp = [[8, 0], [16, 0]], block = []}>
         wide = lanes and self.threads_per_warp >= self.execution_size
         self._demand("threads_per_warp", wide, "16 or 32, and not less than executionSize")
         for field in ("warps_per_cta", "rep_cluster"):
-            sizes = getattr(self, field)
+            sizes: tuple[int, ...] = getattr(self, field)
             good = len(sizes) in (2, 3) and all(map(is_power, sizes))
             self._demand(field, good, "two powers of two, or three with the batch")
         equal = len(self.warps_per_cta) == len(self.rep_cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from pycute_xe.dialects.linear import PLACES, LinearLayout, dims, is_power
 from pycute_xe.errors import RankError, ShapeError, quoted
@@ -15,7 +16,7 @@ def unit(rank: int, dim: int, step: int) -> tuple[int, ...]:
     return tuple(step if i == dim else 0 for i in range(rank))
 
 
-def demand_shape(operation: str, shape: object, rank: int) -> tuple[int, ...]:
+def demand_shape(operation: str, shape: Any, rank: int) -> tuple[int, ...]:
     """Return a tensor's shape of powers of two, or refuse it.
 
     Raises `RankError` for another rank, `ShapeError` for other extents.
@@ -23,7 +24,7 @@ def demand_shape(operation: str, shape: object, rank: int) -> tuple[int, ...]:
     if not isinstance(shape, (tuple, list)):
         wrong = f"{quoted(shape)} is not a tensor's shape"
         raise ShapeError(operation, {"shape": quoted(shape)}, wrong, "give (32, 32)")
-    extents = tuple[object, ...](shape)
+    extents: tuple[Any, ...] = tuple(cast("tuple[Any, ...]", shape))
     for extent in extents:
         if not is_power(extent):
             wrong = f"extent {quoted(extent)} is not a power of two"
@@ -32,7 +33,7 @@ def demand_shape(operation: str, shape: object, rank: int) -> tuple[int, ...]:
     if len(extents) != rank:
         wrong = f"the tensor has rank {len(extents)}, and the encoding rank {rank}"
         raise RankError(operation, {"shape": quoted(shape)}, wrong, f"give {rank} extents")
-    return tuple(extent for extent in extents if type(extent) is int)
+    return extents
 
 
 class Growth:

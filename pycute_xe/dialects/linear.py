@@ -364,7 +364,7 @@ class LinearLayout:
         frame = cls({}, dims(shape))
         if isinstance(layout, Layout):
             layout = _flattened(layout, frame)
-        linear = as_f2(layout)
+        linear = layout if isinstance(layout, F2Layout) else as_f2(layout)
         bases: dict[str, list[Vector]] = {}
         for index, name in enumerate(places):
             reach = 1
@@ -460,8 +460,8 @@ def _flattened(layout: Layout, frame: LinearLayout) -> Layout:
 
 def _read_bases(given: Any) -> tuple[tuple[str, tuple[Vector, ...]], ...]:
     try:
-        pairs = tuple(given.items() if isinstance(given, Mapping) else given)
-        read = tuple((name, tuple(tuple(vector) for vector in basis)) for name, basis in pairs)
+        pairs: tuple[Any, ...] = tuple(given.items() if isinstance(given, Mapping) else given)
+        read: tuple[Any, ...] = tuple((n, tuple(map(tuple, basis))) for n, basis in pairs)
     except (TypeError, ValueError):
         raise _misshapen(given) from None
     good = all(type(n) is str and all(type(e) is int for v in b for e in v) for n, b in read)
@@ -482,7 +482,9 @@ def _read_outs(given: Any, vectors: list[Vector]) -> tuple[tuple[str, int], ...]
         reach = [max(v[i] if i < len(v) else 0 for v in vectors) for i in range(rank)]
         return tuple(dims([1 << max(0, entry).bit_length() for entry in reach]).items())
     try:
-        read = tuple((n, e) for n, e in (given.items() if isinstance(given, Mapping) else given))
+        read: tuple[Any, ...] = tuple(
+            (n, e) for n, e in (given.items() if isinstance(given, Mapping) else given)
+        )
     except (TypeError, ValueError):
         read = (("", 0),)
     for name, extent in read:

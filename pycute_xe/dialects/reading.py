@@ -67,8 +67,8 @@ def encoding_of(attribute: Attribute) -> AnyEncoding:
 
 def _demand_one_block(fields: Fields) -> None:
     for key in _BLOCKS:
-        value = fields.attribute.fields.get(key, [])
-        if not isinstance(value, list):
+        value: Any = fields.attribute.fields.get(key, [])
+        if type(value) is not list:
             raise fields.refusal(f"{key} is not a list", "leave it out")
         if key != "CTAOrder" and value and any(one != 1 for one in value):
             wrong = f"{key} = {quoted(value)} shares the tensor among work-groups, which Xe has not"
@@ -125,8 +125,9 @@ def _dpas(attribute: Attribute) -> DpasEncoding:
     fields = Fields(attribute, (*keys, "warpsPerCTA", "repCluster"), ("A", "B", "C", "fp4KPack"))
     if "fp4KPack" in attribute.fields:
         raise fields.refusal("fp4KPack packs operands in a way without a document", "leave it out")
-    numbers = [fields.number(key, 1, 32) for key in keys]
-    dpas = DpasEncoding(*numbers, fields.numbers("warpsPerCTA"), fields.numbers("repCluster"))
+    repeat, depth, size, ops, lanes = (fields.number(key, 1, 32) for key in keys)
+    grid, cluster = fields.numbers("warpsPerCTA"), fields.numbers("repCluster")
+    dpas = DpasEncoding(repeat, depth, size, ops, lanes, grid, cluster)
     for part in ("A", "B", "C"):
         if part in attribute.fields:
             given, follows = fields.numbers(part), dpas.tile(part)

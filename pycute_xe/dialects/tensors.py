@@ -14,7 +14,7 @@ from pycute_xe.dialects.xegpu import XeGpuLayout, XeGpuSlice
 from pycute_xe.errors import InputError, ShapeError, quoted
 from pycute_xe.layout import Layout, size
 from pycute_xe.signatures import typed, typed_fields
-from pycute_xe.typing import shown
+from pycute_xe.typing import is_tuple, shown
 
 __all__ = ["Distributed", "layout_of"]
 
@@ -94,9 +94,7 @@ class Distributed:
     def element(self, subgroup: int = 0, lane: int = 0, value: int = 0) -> Place:
         """Return the coordinate of a work-item's value. Raises `CoordError` for what is not."""
         if isinstance(self.encoding, (XeGpuLayout, XeGpuSlice)):
-            point = self.ownership(lane, value, subgroup)
-            entries = point if isinstance(point, tuple) else (point,)
-            return (*entries, *(0,) * len(self.shape))[: len(self.shape)]
+            return padded(self.ownership(lane, value, subgroup), len(self.shape))
         return self.linear(warp=subgroup, lane=lane, register=value)
 
     @cached_property
@@ -119,6 +117,16 @@ class Distributed:
         extents = "x".join(map(str, self.shape))
         subgroups = f"{self.subgroups} subgroup{'s'[: self.subgroups != 1]}"
         return f"{extents}: {subgroups} of {self.lanes} lanes, {self.values} values each"
+
+
+def padded(point: Any, rank: int) -> Place:
+    """Return what a layout of coordinates gives as a coordinate of a rank.
+
+    >>> padded(0, 2), padded((3,), 2), padded((3, 1), 2)
+    ((0, 0), (3, 0), (3, 1))
+    """
+    entries: tuple[int, ...] = point if is_tuple(point) else (point,)
+    return (*entries, *(0,) * rank)[:rank]
 
 
 @typed

@@ -235,7 +235,7 @@ class Fields:
         self, key: str, default: list[int] | None = None, *, rank: int | None = None
     ) -> tuple[int, ...]:
         """Return a list of integers of at least 0, of a rank where one is given."""
-        value = self.attribute.fields.get(key, default)
+        value: Any = self.attribute.fields.get(key, default)
         if type(value) is not list or any(type(one) is not int or one < 0 for one in value):
             raise self.refusal(f"{key} = {_short(value)}", "give a list of integers, [8, 1]")
         if rank is not None and len(value) != rank:

@@ -251,7 +251,7 @@ class DotOperand:
             raise _refuse("ttg.dot_op", "op_idx", self.op_idx, "give 0 for A, 1 for B")
         match self.parent:
             case DpasEncoding():
-                wanted = self.parent.k_width(self._operand)
+                wanted = self.parent.k_width(self.part)
             case Blocked():
                 wanted = 0
             case _:
@@ -262,7 +262,8 @@ class DotOperand:
             raise _refuse("ttg.dot_op", "kWidth", self.k_width, fix)
 
     @property
-    def _operand(self) -> Literal["A", "B"]:
+    def part(self) -> Literal["A", "B"]:
+        """The operand: A or B."""
         return "A" if self.op_idx == 0 else "B"
 
     @property
@@ -273,7 +274,7 @@ class DotOperand:
     def linear(self, shape: tuple[int, ...]) -> LinearLayout:
         """Return who owns what of a tensor. Raises `ShapeError`, `RankError` for other shapes."""
         if isinstance(self.parent, DpasEncoding):
-            return self.parent.linear(shape, self._operand)
+            return self.parent.linear(shape, self.part)
         return self.parent.operand(shape, 0 if self.op_idx == 0 else 1)
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.basis import E
 from pycute_xe.dialects.linear import LinearLayout
@@ -272,8 +272,8 @@ class XeGpuSlice:
 
     def _whole(self, kept: dict[int, int]) -> tuple[int, ...]:
         """The smallest tensor of the parent that the grids deal out without a second round."""
-        grid = self.parent._least()
-        return tuple(kept.get(dim, grid[dim]) for dim in range(self.parent.rank))
+        grid: tuple[int, ...] = self.parent._least()
+        return tuple(kept[dim] if dim in kept else grid[dim] for dim in range(self.parent.rank))
 
     def _least(self) -> tuple[int, ...]:
         grid = self.parent._least()
@@ -284,14 +284,14 @@ class XeGpuSlice:
         return f"#xegpu.slice<{self.parent}, dims = {list(self.dims)}>"
 
 
-def _demand_extents(shape: object, rank: int) -> tuple[int, ...]:
+def _demand_extents(shape: Any, rank: int) -> tuple[int, ...]:
     if not isinstance(shape, (tuple, list)) or any(type(e) is not int or e < 1 for e in shape):
         wrong = f"{quoted(shape)} is not a tensor's shape"
         raise ShapeError("#xegpu.layout", {"shape": quoted(shape)}, wrong, "give (32, 32)")
     if len(shape) != rank:
         wrong = f"the tensor has rank {len(shape)}, and the layout rank {rank}"
         raise RankError("#xegpu.layout", {"shape": quoted(shape)}, wrong, f"give {rank} extents")
-    return tuple(shape)
+    return tuple(cast("tuple[int, ...]", shape))
 
 
 def _layout(dealt: _Dealt, dims: tuple[int, ...]) -> Layout:

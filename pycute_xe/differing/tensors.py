@@ -13,23 +13,22 @@ _EXAMPLES = 3
 def differing_tensors(one: Distributed, other: Distributed) -> Difference:
     """Return what differs between the owners of two tensors, element by element."""
     sides = one, other
-    shapes = ["x".join(map(str, side.shape)) for side in sides]
+    before, after = (type(side.encoding).__name__ for side in sides)
     rows = [
-        Row("shape", "", *shapes),
+        Row("shape", "", *("x".join(map(str, side.shape)) for side in sides)),
         Row("owners", "subgroups", *(side.subgroups for side in sides)),
         Row("owners", "lanes", *(side.lanes for side in sides)),
         Row("owners", "values", *(side.values for side in sides)),
         Row(NAMES, "", *(str(side.encoding) for side in sides)),
     ]
-    names = [type(side.encoding).__name__ for side in sides]
-    notes = ()
+    notes: tuple[str, ...] = ()
     if one.shape == other.shape:
         moved = sum(one.by_element[e][0][0] != other.by_element[e][0][0] for e in one.by_element)
         if moved:
             notes = (f"{moved:,} elements change their subgroup",)
         owners = (("tensor", _change(one, other)),)
-        return Difference("tensor", *names, tuple(rows), owners=owners, notes=notes)
-    return Difference("tensor", *names, tuple(rows), notes=notes)
+        return Difference("tensor", before, after, tuple(rows), owners=owners, notes=notes)
+    return Difference("tensor", before, after, tuple(rows), notes=notes)
 
 
 def _change(one: Distributed, other: Distributed) -> Change:

@@ -24,6 +24,7 @@ from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.of_tensor import of_tensor
+from pycute_xe.drawing.refusing import no_parts, undrawn
 from pycute_xe.drawing.scene import Arrow, Cell, Panel, Pictured, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
@@ -543,7 +544,7 @@ def _coloured(x: object, what: str | None, colour: Colours | None, view: str | N
             by_name = cast("Mapping[Any, Any]", x)
             return of_layouts(by_name, cast("Colours | None", colour), view)
         case _ if colour is None:
-            raise _no_parts(x, what)
+            raise no_parts(x, what)
         case _:
             raise ShapeError(
                 "draw",
@@ -564,7 +565,7 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
         case CopyAnswers():
             return of_copy_atom(x, what)
         case _ if what is not None:
-            raise _no_parts(x, what)
+            raise no_parts(x, what)
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
         case Distributed():
@@ -574,16 +575,7 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
         case Pictured():
             return x.scene
         case _:
-            raise _refusal(x)
-
-
-def _no_parts(x: object, what: str | None) -> ShapeError:
-    return ShapeError(
-        "draw",
-        {"x": type(x).__name__, "what": what},
-        "only kernels, MMAs and copy atoms have parts to choose",
-        "leave what out",
-    )
+            raise undrawn(x)
 
 
 def _instruction(
@@ -594,13 +586,3 @@ def _instruction(
     if isinstance(x, BankUse):
         return of_banks(x)
     return of_block2d(x) if isinstance(x, Block2D) else of_lsc(x)
-
-
-def _refusal(x: object) -> ShapeError:
-    return ShapeError(
-        "draw",
-        {"x": type(x).__name__},
-        f"{with_article(type(x).__name__)} cannot be drawn",
-        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, LSC message, BankUse, "
-        "plan or layout, or layouts by name",
-    )

@@ -39,7 +39,7 @@ def explain_tensor(tensor: Distributed) -> AtomExplanation:
 def _instruction(tensor: Distributed) -> list[str]:
     encoding = tensor.encoding
     if isinstance(encoding, DotOperand) and isinstance(encoding.parent, DpasEncoding):
-        part, dpas = "AB"[encoding.op_idx], encoding.parent
+        part, dpas = encoding.part, encoding.parent
     elif isinstance(encoding, DpasEncoding):
         part, dpas = "C", encoding
     else:
