@@ -77,8 +77,8 @@ def convert(src: Distributed, dst: Distributed, dtype: Numeric | str = "f32") ->
     Law, Triton's: each place of ``dst`` asks for the place of ``src`` that owns the same element
     (`LinearLayout.invert_and_compose`). Places that all come from themselves cost nothing, from the
     outside in: if warps do, the subgroup keeps its elements; if lanes do too, each work-item.
-    Raises `ShapeError` for tensors of two shapes, and where lanes or subgroups are not as many;
-    `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
+    Raises `ShapeError` for tensors of two shapes, for one that is smaller than an instruction's
+    operand, and where lanes or subgroups are not as many; `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
 
     >>> from pycute_xe.dialects import layout_of
     >>> blocked = "#ttg.blocked<{sizePerThread = [1, %d], threadsPerWarp = [%d, %d], "
@@ -120,6 +120,10 @@ def _demand_like(src: Distributed, dst: Distributed) -> None:
         if one != other:
             wrong = f"dimension {dim} has extent {one} in src and {other} in dst"
             raise ShapeError("convert", given, wrong, "convert tensors of one shape")
+    for name, side in given.items():
+        if side.cut:
+            fix = "take a larger tensor, or a layout for it that is not of DPAS"
+            raise ShapeError("convert", {name: side}, f"{name}: {side.cut}", fix)
     for what, one, other in (
         ("lanes", src.lanes, dst.lanes),
         ("subgroups", src.subgroups, dst.subgroups),

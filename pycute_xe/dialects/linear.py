@@ -460,7 +460,7 @@ def _flattened(layout: Layout, frame: LinearLayout) -> Layout:
 
 def _read_bases(given: Any) -> tuple[tuple[str, tuple[Vector, ...]], ...]:
     try:
-        pairs: tuple[Any, ...] = tuple(given.items() if isinstance(given, Mapping) else given)
+        pairs: tuple[Any, ...] = tuple(dict(given).items())
         read: tuple[Any, ...] = tuple((n, tuple(map(tuple, basis))) for n, basis in pairs)
     except (TypeError, ValueError):
         raise _misshapen(given) from None
@@ -486,7 +486,8 @@ def _read_outs(given: Any, vectors: list[Vector]) -> tuple[tuple[str, int], ...]
             (n, e) for n, e in (given.items() if isinstance(given, Mapping) else given)
         )
     except (TypeError, ValueError):
-        read = (("", 0),)
+        pairs = [("", quoted(given))]
+    read: tuple[tuple[Any, Any], ...] = tuple(pairs)
     for name, extent in read:
         if type(name) is not str or not is_power(extent):
             wrong = f"extent {quoted(extent)} of {quoted(name)} is not a power of two"

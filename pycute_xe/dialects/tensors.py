@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pycute_xe.dialects.dpas_encoding import DpasEncoding
 from pycute_xe.dialects.linear import LinearLayout, dims
 from pycute_xe.dialects.reading import AnyEncoding, parse
-from pycute_xe.dialects.triton import Linear
+from pycute_xe.dialects.triton import DotOperand, Linear
 from pycute_xe.dialects.xegpu import XeGpuLayout, XeGpuSlice
 from pycute_xe.errors import InputError, ShapeError, quoted
 from pycute_xe.layout import Layout, size
@@ -96,6 +97,28 @@ class Distributed:
         if isinstance(self.encoding, (XeGpuLayout, XeGpuSlice)):
             return padded(self.ownership(lane, value, subgroup), len(self.shape))
         return self.linear(warp=subgroup, lane=lane, register=value)
+
+    @property
+    def cut(self) -> str:
+        """What one instruction of DPAS takes and the tensor has not, in words; empty if none.
+
+        Lanes outside of the tensor own copies, which a product would add again.
+        """
+        encoding = self.encoding
+        match encoding:
+            case DotOperand(parent=DpasEncoding() as dpas):
+                part, wanted = encoding.part, dpas.instruction(encoding.part)
+            case DpasEncoding():
+                part, wanted = "C", encoding.instruction("C")
+            case _:
+                return ""
+        first = len(self.shape) - 2
+        for dim, (extent, least) in enumerate(zip(self.shape[first:], wanted, strict=True), first):
+            if extent < least:
+                tile = "x".join(map(str, wanted))
+                words = f"one instruction takes {least}: its {part} is {tile}"
+                return f"dimension {dim} has extent {extent}, and {words}"
+        return ""
 
     @cached_property
     def by_element(self) -> Mapping[Place, tuple[Place, ...]]:

@@ -87,4 +87,6 @@ def _copies(tensor: Distributed) -> list[str]:
     counts = {len(owners) for owners in tensor.by_element.values()}
     if counts == {1}:
         return ["each element has one owner"]
+    if tensor.cut:
+        return [f"the tensor is too small: {tensor.cut}"]
     return [f"each element has {' or '.join(map(str, sorted(counts)))} owners"]

@@ -80,7 +80,8 @@ def verify(
     project's layout (`dialects.layout_of`) it is proved that each element has an owner and which
     have several, and with ``feeds`` that each subgroup's values are operands of the MMA. Without
     NumPy installed, who owns what a copy atom moves is proved by enumeration alone, against the
-    register picture. Raises `KernelError` for anything else and for statements without a meaning here, `InputError`
+    register picture.
+    Raises `KernelError` for anything else and for statements without a meaning here, `InputError`
     for other params and for formulas that cannot be read, `LegalityError` as messages do.
 
     >>> import pycute_xe as cx

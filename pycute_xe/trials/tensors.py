@@ -9,7 +9,7 @@ from typing import Any
 
 from pycute_xe.comparing.feeding import feeds
 from pycute_xe.comparing.tensor_feeding import TensorFeed
-from pycute_xe.dialects import Distributed, LinearLayout
+from pycute_xe.dialects import Distributed, DotOperand, DpasEncoding, LinearLayout
 from pycute_xe.kernel import Counterexample
 from pycute_xe.verifying.verdict import Proof, Tried, Verdict
 
@@ -27,7 +27,7 @@ def verify_tensor(tensor: Distributed, wanted: tuple[Any, Any] | None = None) ->
     True
     """
     start = perf_counter()
-    proofs = [_owned(tensor)]
+    proofs = [_owned(tensor), *_whole(tensor)]
     if wanted is not None:
         proofs.append(_fed(tensor, feeds(tensor, *wanted)))
     shown = next((proof.counterexample for proof in proofs if proof.counterexample), None)
@@ -49,6 +49,18 @@ def _owned(tensor: Distributed) -> Proof:
         example = Counterexample("owners", text, sizes, operand="tensor", element=lost)
     answer = "disproved" if missing else "proved"
     return Proof("owners", answer, words, (), perf_counter() - start, example)
+
+
+def _whole(tensor: Distributed) -> list[Proof]:
+    """Prove of layouts of DPAS that the tensor has each instruction's operands whole."""
+    if not isinstance(tensor.encoding, (DotOperand, DpasEncoding)):
+        return []
+    start, words = perf_counter(), "the tensor holds the operands of each instruction whole"
+    if not tensor.cut:
+        return [Proof("instructions", "proved", words, (), perf_counter() - start)]
+    sizes = {f"dim{i}": extent for i, extent in enumerate(tensor.shape)}
+    example = Counterexample("instructions", tensor.cut, sizes, operand="tensor")
+    return [Proof("instructions", "disproved", words, (), perf_counter() - start, example)]
 
 
 def _fed(tensor: Distributed, feed: TensorFeed) -> Proof:
