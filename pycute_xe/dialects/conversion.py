@@ -78,7 +78,8 @@ def convert(src: Distributed, dst: Distributed, dtype: Numeric | str = "f32") ->
     (`LinearLayout.invert_and_compose`). Places that all come from themselves cost nothing, from the
     outside in: if warps do, the subgroup keeps its elements; if lanes do too, each work-item.
     Raises `ShapeError` for tensors of two shapes, for one that is smaller than an instruction's
-    operand, and where lanes or subgroups are not as many; `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
+    operand, and where lanes or subgroups are not as many; `RankError` for two ranks.
+    MLIR: ``ttg.convert_layout``.
 
     >>> from pycute_xe.dialects import layout_of
     >>> blocked = "#ttg.blocked<{sizePerThread = [1, %d], threadsPerWarp = [%d, %d], "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.algebra import coalesce
 from pycute_xe.basis import Basis
@@ -458,16 +458,21 @@ def _flattened(layout: Layout, frame: LinearLayout) -> Layout:
 # ------------------------------------------------------------ what is given
 
 
+def _pairs(given: Any) -> list[tuple[Any, Any]]:
+    """The items of a mapping, or pairs as they stand. Raises `TypeError`, `ValueError`."""
+    items: Iterable[Any] = cast("Any", given.items()) if isinstance(given, Mapping) else given
+    return [(name, value) for name, value in items]
+
+
 def _read_bases(given: Any) -> tuple[tuple[str, tuple[Vector, ...]], ...]:
     try:
-        pairs: tuple[Any, ...] = tuple(dict(given).items())
-        read: tuple[Any, ...] = tuple((n, tuple(map(tuple, basis))) for n, basis in pairs)
+        read = [(name, tuple(map(tuple, basis))) for name, basis in _pairs(given)]
     except (TypeError, ValueError):
         raise _misshapen(given) from None
     good = all(type(n) is str and all(type(e) is int for v in b for e in v) for n, b in read)
     if not good or len(dict(read)) != len(read):
         raise _misshapen(given)
-    return read
+    return tuple(read)
 
 
 def _misshapen(given: Any) -> ShapeError:
@@ -482,15 +487,12 @@ def _read_outs(given: Any, vectors: list[Vector]) -> tuple[tuple[str, int], ...]
         reach = [max(v[i] if i < len(v) else 0 for v in vectors) for i in range(rank)]
         return tuple(dims([1 << max(0, entry).bit_length() for entry in reach]).items())
     try:
-        read: tuple[Any, ...] = tuple(
-            (n, e) for n, e in (given.items() if isinstance(given, Mapping) else given)
-        )
+        read = _pairs(given)
     except (TypeError, ValueError):
-        pairs = [("", quoted(given))]
-    read: tuple[tuple[Any, Any], ...] = tuple(pairs)
+        read = [("", quoted(given))]
     for name, extent in read:
         if type(name) is not str or not is_power(extent):
             wrong = f"extent {quoted(extent)} of {quoted(name)} is not a power of two"
             fix = 'give {"dim0": 32, "dim1": 16}'
             raise ShapeError("LinearLayout", {"outs": quoted(given)}, wrong, fix)
-    return read
+    return tuple(read)
