@@ -79,8 +79,8 @@ def diff(
     element, registers, messages, barriers, shared memory, the grid, statements, claims, and the
     rules of ``target`` that one breaks. Each figure is asked of the reader that counts it.
     ``operand`` names the operand in which MMAs are compared, all without it; ``sizes`` adds the
-    work of kernels at some sizes, ``counts`` are the problems, in tiles along M, N and K, of which schedules make plans. One atom
-    alone: what its layouts say against what its messages do.
+    work of kernels at some sizes, ``counts`` are the problems, in tiles along M, N and K, of which
+    schedules make plans. One atom alone: what its layouts say against what its messages do.
     Laws: nothing differs from a value to itself, and ``diff(b, a)`` says the same with its sides
     exchanged. ``equal`` of the result is the answer; the result itself is always true.
     Raises `CuteError` for values of two kinds, of no known kind, and for what does not apply.
