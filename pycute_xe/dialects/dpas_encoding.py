@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 from pycute_xe.dialects.growing import Growth, demand_shape
 from pycute_xe.dialects.linear import LinearLayout, is_power
@@ -57,7 +57,7 @@ lane = [[0, 1], [0, 2], [0, 4], [0, 8]], warp = [[8, 0], [16, 0]], block = []}>
         self._demand("threads_per_warp", wide, "16 or 32, and not less than executionSize")
         for field in ("warps_per_cta", "rep_cluster"):
             sizes: tuple[int, ...] = getattr(self, field)
-            good = len(sizes) in (2, 3) and all(map(is_power, sizes))
+            good = len(sizes) in (2, 3) and all(is_power(one) for one in sizes)
             self._demand(field, good, "two powers of two, or three with the batch")
         equal = len(self.warps_per_cta) == len(self.rep_cluster)
         self._demand("rep_cluster", equal, "as many sizes as warpsPerCTA has")
@@ -69,8 +69,8 @@ lane = [[0, 1], [0, 2], [0, 4], [0, 8]], warp = [[8, 0], [16, 0]], block = []}>
 
     def _demand(self, field: str, good: bool, wanted: str) -> None:
         if not good:
-            value = getattr(self, field)
-            wrong = f"{field} cannot be {list(value) if isinstance(value, tuple) else value}"
+            value: Any = getattr(self, field)
+            wrong = f"{field} cannot be {list(value) if type(value) is tuple else value}"
             raise InputError("#ttig.dpas", {field: value}, wrong, f"give {wanted}")
 
     @property

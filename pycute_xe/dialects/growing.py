@@ -21,10 +21,10 @@ def demand_shape(operation: str, shape: Any, rank: int) -> tuple[int, ...]:
 
     Raises `RankError` for another rank, `ShapeError` for other extents.
     """
-    if not isinstance(shape, (tuple, list)):
+    extents = cast("tuple[Any, ...]", tuple(shape) if type(shape) in (tuple, list) else ())
+    if type(shape) not in (tuple, list):
         wrong = f"{quoted(shape)} is not a tensor's shape"
         raise ShapeError(operation, {"shape": quoted(shape)}, wrong, "give (32, 32)")
-    extents: tuple[Any, ...] = tuple(cast("tuple[Any, ...]", shape))
     for extent in extents:
         if not is_power(extent):
             wrong = f"extent {quoted(extent)} is not a power of two"

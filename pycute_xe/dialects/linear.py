@@ -466,13 +466,20 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
 
 def _read_bases(given: Any) -> tuple[tuple[str, tuple[Vector, ...]], ...]:
     try:
-        read = [(name, tuple(map(tuple, basis))) for name, basis in _pairs(given)]
+        read = [
+            (name, cast("tuple[Vector, ...]", tuple(map(tuple, basis))))
+            for name, basis in _pairs(given)
+        ]
     except (TypeError, ValueError):
         raise _misshapen(given) from None
     good = all(type(n) is str and all(type(e) is int for v in b for e in v) for n, b in read)
     if not good or len(dict(read)) != len(read):
         raise _misshapen(given)
     return tuple(read)
+
+
+def _rows(basis: Iterable[Iterable[Any]]) -> tuple[Vector, ...]:
+    return tuple(tuple(vector) for vector in basis)
 
 
 def _misshapen(given: Any) -> ShapeError:
@@ -489,7 +496,7 @@ def _read_outs(given: Any, vectors: list[Vector]) -> tuple[tuple[str, int], ...]
     try:
         read = _pairs(given)
     except (TypeError, ValueError):
-        read = [("", quoted(given))]
+        read = list[tuple[Any, Any]]([("", quoted(given))])
     for name, extent in read:
         if type(name) is not str or not is_power(extent):
             wrong = f"extent {quoted(extent)} of {quoted(name)} is not a power of two"

@@ -67,9 +67,7 @@ def encoding_of(attribute: Attribute) -> AnyEncoding:
 
 def _demand_one_block(fields: Fields) -> None:
     for key in _BLOCKS:
-        value: Any = fields.attribute.fields.get(key, [])
-        if type(value) is not list:
-            raise fields.refusal(f"{key} is not a list", "leave it out")
+        value = fields.items(key, [])
         if key != "CTAOrder" and value and any(one != 1 for one in value):
             wrong = f"{key} = {quoted(value)} shares the tensor among work-groups, which Xe has not"
             raise fields.refusal(wrong, "describe one work-group")
@@ -77,16 +75,7 @@ def _demand_one_block(fields: Fields) -> None:
 
 def _linear(attribute: Attribute) -> Linear:
     fields = Fields(attribute, PLACES[:3], PLACES[3:])
-    bases = {place: fields.attribute.fields.get(place, []) for place in PLACES}
-    good = all(
-        isinstance(basis, list)
-        and all(
-            isinstance(row, list) and all(type(e) is int and e >= 0 for e in row) for row in basis
-        )
-        for basis in bases.values()
-    )
-    if not good:
-        raise fields.refusal("its fields are lists of coordinates", "write lane = [[0, 1], [0, 2]]")
+    bases = {place: [fields.row(row) for row in fields.items(place, [])] for place in PLACES}
     if any(len(basis) > 12 for basis in bases.values()):
         raise fields.refusal("a dimension has more than 12 bases", "describe a smaller tensor")
     ranks = {len(row) for basis in bases.values() for row in basis}

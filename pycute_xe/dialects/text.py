@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.signatures import MOST_LEVELS
@@ -228,28 +228,37 @@ class Fields:
         value = self.attribute.fields.get(key, default)
         if type(value) is not int or not least <= value <= most:
             fix = f"give an integer from {least} to {most}"
-            raise self.refusal(f"{key} = {_short(value)}", fix)
+            raise self.refusal(f"{key} = {quoted(value)}", fix)
         return value
 
-    def numbers(
-        self, key: str, default: list[int] | None = None, *, rank: int | None = None
-    ) -> tuple[int, ...]:
-        """Return a list of integers of at least 0, of a rank where one is given."""
-        value: Any = self.attribute.fields.get(key, default)
-        if type(value) is not list or any(type(one) is not int or one < 0 for one in value):
-            raise self.refusal(f"{key} = {_short(value)}", "give a list of integers, [8, 1]")
-        if rank is not None and len(value) != rank:
-            wrong = f"{key} = {value} has rank {len(value)}, and the attribute rank {rank}"
-            raise self.refusal(wrong, f"give {rank} integers")
+    def items(self, key: str, default: list[Any] | None = None) -> list[Any]:
+        """Return a list."""
+        value = self.attribute.fields.get(key, default)
+        if type(value) is not list:
+            raise self.refusal(f"{key} = {quoted(value)} is not a list", "write [8, 1]")
+        return cast("list[Any]", value)
+
+    def row(self, value: object) -> tuple[int, ...]:
+        """Return a coordinate that stands in a list."""
+        row = list[Any](cast("list[Any]", value) if type(value) is list else [-1])
+        if not _are_counts(row):
+            raise self.refusal(f"{quoted(value)} is not a coordinate", "write [[0, 1], [0, 2]]")
+        return tuple(row)
+
+    def numbers(self, key: str) -> tuple[int, ...]:
+        """Return a list of integers of at least 0."""
+        value = self.items(key)
+        if not _are_counts(value):
+            raise self.refusal(f"{key} = {quoted(value)}", "give a list of integers, [8, 1]")
         return tuple(value)
 
     def attribute_at(self, key: str) -> Attribute:
         """Return an attribute that is a field."""
         value = self.attribute.fields.get(key)
         if not isinstance(value, Attribute):
-            raise self.refusal(f"{key} = {_short(value)}", "give an attribute, #name<{…}>")
+            raise self.refusal(f"{key} = {quoted(value)}", "give an attribute, #name<{…}>")
         return value
 
 
-def _short(value: object) -> str:
-    return quoted(value)
+def _are_counts(row: list[Any]) -> bool:
+    return all(type(one) is int and one >= 0 for one in row)

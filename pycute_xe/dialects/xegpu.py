@@ -285,13 +285,14 @@ class XeGpuSlice:
 
 
 def _demand_extents(shape: Any, rank: int) -> tuple[int, ...]:
-    if not isinstance(shape, (tuple, list)) or any(type(e) is not int or e < 1 for e in shape):
+    extents = cast("tuple[Any, ...]", tuple(shape) if type(shape) in (tuple, list) else ())
+    if not extents or any(type(e) is not int or e < 1 for e in extents):
         wrong = f"{quoted(shape)} is not a tensor's shape"
         raise ShapeError("#xegpu.layout", {"shape": quoted(shape)}, wrong, "give (32, 32)")
-    if len(shape) != rank:
-        wrong = f"the tensor has rank {len(shape)}, and the layout rank {rank}"
+    if len(extents) != rank:
+        wrong = f"the tensor has rank {len(extents)}, and the layout rank {rank}"
         raise RankError("#xegpu.layout", {"shape": quoted(shape)}, wrong, f"give {rank} extents")
-    return tuple(cast("tuple[int, ...]", shape))
+    return extents
 
 
 def _layout(dealt: _Dealt, dims: tuple[int, ...]) -> Layout:

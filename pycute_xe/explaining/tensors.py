@@ -87,6 +87,11 @@ def _copies(tensor: Distributed) -> list[str]:
     counts = {len(owners) for owners in tensor.by_element.values()}
     if counts == {1}:
         return ["each element has one owner"]
-    if tensor.cut:
-        return [f"the tensor is too small: {tensor.cut}"]
-    return [f"each element has {' or '.join(map(str, sorted(counts)))} owners"]
+    lines = [f"each element has {' or '.join(map(str, sorted(counts)))} owners"]
+    bits = [
+        f"bit {bit} of the {word}"
+        for place, word in _WORDS.items()
+        for bit in tensor.linear.spare(place)
+    ]
+    lines.append(f"copies: {', '.join(bits)}")
+    return lines + ([f"the tensor is too small: {tensor.cut}"] if tensor.cut else [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import pycute_xe as cx
+from pycute_xe.arch import Surface
 from pycute_xe.dialects import Distributed, convert, layout_of
 from pycute_xe.errors import ShapeError
 
@@ -27,6 +28,19 @@ BLOCK = (
 def operand(text: str, index: int, width: int, shape: tuple[int, int]) -> Distributed:
     dot = f"#ttg.dot_op<{{opIdx = {index}, parent = #mma, kWidth = {width}}}>"
     return layout_of(dot, shape, {"mma": text})
+
+
+def test_3841_values_are_copies() -> None:
+    """The stores of B wrote copies: one bit of a value's number leads nowhere."""
+    b = operand(INT8, 1, 4, (16, 128))
+    assert b.linear.spare("register") == (4,)
+    assert "copies: bit 4 of the value" in str(cx.explain(b))
+
+
+def test_3935_the_surface_is_too_narrow() -> None:
+    """Fixed as a restriction of the message: a pitch of 8 bytes."""
+    broken = Surface(base=0, width=8, height=128, pitch=8).broken_rules("bmg")
+    assert {"pitch-min-32", "pitch-min-64"} <= {one.rule for one in broken}
 
 
 @pytest.mark.parametrize("k", [16, 8])
