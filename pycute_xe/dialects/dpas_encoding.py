@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from pycute_xe.dialects.growing import Growth, demand_shape
 from pycute_xe.dialects.linear import LinearLayout, is_power
@@ -69,8 +69,8 @@ lane = [[0, 1], [0, 2], [0, 4], [0, 8]], warp = [[8, 0], [16, 0]], block = []}>
 
     def _demand(self, field: str, good: bool, wanted: str) -> None:
         if not good:
-            value: Any = getattr(self, field)
-            wrong = f"{field} cannot be {list(value) if type(value) is tuple else value}"
+            value = str(getattr(self, field))
+            wrong = f"{field} cannot be {value}"
             raise InputError("#ttig.dpas", {field: value}, wrong, f"give {wanted}")
 
     @property

@@ -466,10 +466,7 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
 
 def _read_bases(given: Any) -> tuple[tuple[str, tuple[Vector, ...]], ...]:
     try:
-        read = [
-            (name, cast("tuple[Vector, ...]", tuple(map(tuple, basis))))
-            for name, basis in _pairs(given)
-        ]
+        read = [(name, _vectors(basis)) for name, basis in _pairs(given)]
     except (TypeError, ValueError):
         raise _misshapen(given) from None
     good = all(type(n) is str and all(type(e) is int for v in b for e in v) for n, b in read)
@@ -478,7 +475,7 @@ def _read_bases(given: Any) -> tuple[tuple[str, tuple[Vector, ...]], ...]:
     return tuple(read)
 
 
-def _rows(basis: Iterable[Iterable[Any]]) -> tuple[Vector, ...]:
+def _vectors(basis: Iterable[Iterable[Any]]) -> tuple[Vector, ...]:
     return tuple(tuple(vector) for vector in basis)
 
 

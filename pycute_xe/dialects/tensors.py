@@ -19,6 +19,8 @@ from pycute_xe.typing import is_tuple, shown
 
 __all__ = ["Distributed", "layout_of"]
 
+_MOST_PLACES = 1 << 20
+
 Place = tuple[int, ...]
 """(subgroup, lane, value)."""
 
@@ -122,7 +124,14 @@ class Distributed:
 
     @cached_property
     def by_element(self) -> Mapping[Place, tuple[Place, ...]]:
-        """All (subgroup, lane, value) that own each element, by its coordinate."""
+        """All (subgroup, lane, value) that own each element, by its coordinate.
+
+        Raises `ShapeError` for more than a million of them.
+        """
+        places = self.subgroups * self.lanes * self.values
+        if places > _MOST_PLACES:
+            wrong = f"{places:,} places are more than are looked at one by one"
+            raise ShapeError("layout_of", {"tensor": self}, wrong, "ask of a smaller tensor")
         owners: dict[Place, list[Place]] = {}
         for subgroup in range(self.subgroups):
             for lane in range(self.lanes):

@@ -99,6 +99,8 @@ class _Reader:
                 return self.known[name]
             wrong = f"{name} is an alias that the text does not define"
             fix = f"put '{name} = #…' in a line above it, or give aliases={{{name[1:]!r}: '#…'}}"
+            if "." in name:
+                wrong, fix = f"{name} has no fields", f"write {name}<{{key = value, …}}>"
             raise InputError(OPERATION, {"text": repr(self.text)}, wrong, fix)
         self._take("<")
         braces = self._peek() == "{"
@@ -240,9 +242,9 @@ class Fields:
 
     def row(self, value: object) -> tuple[int, ...]:
         """Return a coordinate that stands in a list."""
-        row = list[Any](cast("list[Any]", value) if type(value) is list else [-1])
-        if not _are_counts(row):
-            raise self.refusal(f"{quoted(value)} is not a coordinate", "write [[0, 1], [0, 2]]")
+        row = cast("list[int]", value)
+        if type(value) is not list or not _are_counts(row):
+            raise self.refusal(f"{quoted(row)} is not a coordinate", "write [[0, 1], [0, 2]]")
         return tuple(row)
 
     def numbers(self, key: str) -> tuple[int, ...]:

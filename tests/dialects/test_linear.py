@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pycute_xe import Layout, as_f2
 from pycute_xe.dialects import LinearLayout, parse
@@ -74,7 +74,7 @@ def test_text_and_layouts_lead_back(layout: LinearLayout) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2000, deadline=None)
 @given(shuffled())
 def test_2000_layouts_lead_back(layout: LinearLayout) -> None:
     check_round_trip(layout)
