@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from random import Random
+from typing import Any, cast
 
 import pytest
 
@@ -140,6 +141,7 @@ def test_readers_refuse_what_they_cannot_take() -> None:
         DPAS.replace("[2, 1]", "[1, 2, 1]").replace("[1, 2]}", "[1, 1, 2]}"), (2, 32, 32)
     )
     uneven = layout_of(XEGPU, (48, 32))
+    feeds, explain = cast("Any", cx.feeds), cast("Any", cx.explain)
     for call, words in (
         (lambda: cx.draw(deep), "the tensor has rank 3"),
         (lambda: cx.draw(layout_of(DPAS, (128, 128))), "more than the 8192 cells"),
@@ -148,10 +150,10 @@ def test_readers_refuse_what_they_cannot_take() -> None:
         (lambda: cx.diff(tensor), "compared with another"),
         (lambda: cx.verify(tensor, row="v", column="t"), "Distributed is none"),
         (lambda: cx.verify(tensor, {"M": 3}), "only kernels have sizes"),
-        (lambda: cx.feeds(tensor, "XE_DPAS_TT<8,f32,bf16>", "A", "row"), "leave order out"),
+        (lambda: feeds(tensor, "XE_DPAS_TT<8,f32,bf16>", "A", "row"), "leave order out"),
         (lambda: cx.feeds(deep, "XE_DPAS_TT<8,f32,bf16>", "A"), "an operand has two dimensions"),
         (lambda: cx.explain(tensor, "bmg"), "a tensor is explained alone"),
-        (lambda: cx.explain(parse(DPAS)), "explained with a tensor's shape"),
+        (lambda: explain(parse(DPAS)), "explained with a tensor's shape"),
         (lambda: convert(uneven, uneven), "not a power of two"),
         (lambda: Distributed(3, (4,)), "int is not an encoding"),
         (lambda: layout_of(tensor.encoding, (32, 32), {"p": DPAS}), "only text has aliases"),

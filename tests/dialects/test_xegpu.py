@@ -67,6 +67,7 @@ def test_the_compiler_still_answers_so() -> None:
         assert mlir_layouts.answer(*args) == {"part": row["part"], "offsets": row["offsets"]}
 
 
+@pytest.mark.long
 def test_every_element_has_an_owner_and_copies_own_the_same() -> None:
     for row in RECORD["rows"]:
         ownership = layout_of(row).ownership(tuple(row["shape"]))
