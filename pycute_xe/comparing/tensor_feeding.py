@@ -55,7 +55,8 @@ def tensor_feeds(tensor: Distributed, mma: MmaAtom, operand: Operand) -> TensorF
     """Return whether each subgroup's values are, in order, the operands of its instructions.
 
     Law: "free" exactly where the lanes are those of DPAS and the first values of a work-item are
-    its values of one operand, in order; all others are then operands, too.
+    its values of one operand, in order; all others are then operands, too. This is of values: how
+    the registers pack them, 16-bit ones for A and dwords for B, is left to the compiler.
     """
     if len(tensor.shape) != 2:
         wrong = f"an operand has two dimensions, and the tensor {len(tensor.shape)}"
