@@ -256,21 +256,31 @@ class LinearLayout:
 
         Law: ``outer(L.invert_and_compose(outer)(x)) == L(x)``. Where the element has several owners
         in ``outer``: an input dimension with the same bases on both sides is kept as it is, and
-        else the lowest place counts. Raises `ShapeError` for tensors of another shape and where the
-        element has no owner. C++: ``invertAndCompose``.
+        else the lowest place counts. Raises `ShapeError` where the tensor of ``outer`` has other
+        dimensions or is smaller, and where the element has no owner. C++: ``invertAndCompose``.
 
         >>> A = LinearLayout({"register": [[1]], "lane": [[2]]})
         >>> print(A.invert_and_compose(LinearLayout({"register": [[2]], "lane": [[1]]})))
         #ttg.linear<{register = [[0, 1]], lane = [[1, 0]]}>
         """
-        if self.outs != outer.outs:
-            wrong = f"one tensor is {_extents(self)}, the other {_extents(outer)}"
-            raise ShapeError("invert_and_compose", {"inner": self, "outer": outer}, wrong, "match")
-        same = [name for name in self.ins if self.basis(name) == outer.basis(name)]
+        inner = self._within(outer)
+        same = [name for name in inner.ins if inner.basis(name) == outer.basis(name)]
         kept = _without(outer, same)
-        if same and all(kept._solver.solve(c) is not None for c in _without(self, same).columns):
-            return self._keeping(same, kept, outer)
-        return outer._preimages(self)
+        if same and all(kept._solver.solve(c) is not None for c in _without(inner, same).columns):
+            return inner._keeping(same, kept, outer)
+        return outer._preimages(inner)
+
+    def _within(self, outer: LinearLayout) -> LinearLayout:
+        """Return this layout with the output dimensions of another, which may be larger."""
+        reach = dict(self.outs)
+        larger = all(reach.get(name, extent + 1) <= extent for name, extent in outer.outs)
+        if not larger or len(reach) != len(outer.outs):
+            wrong = f"one tensor is {_extents(self)}, the other {_extents(outer)}"
+            fix = "name the same dimensions, as large in the outer one"
+            raise ShapeError("invert_and_compose", {"inner": self, "outer": outer}, wrong, fix)
+        order = [list(reach).index(name) for name, _ in outer.outs]
+        bases = {name: [[v[i] for i in order] for v in basis] for name, basis in self.bases}
+        return LinearLayout(bases, outer.outs)
 
     def _keeping(self, same: list[str], kept: LinearLayout, outer: LinearLayout) -> LinearLayout:
         """Solve for the other dimensions, where these stay as they are."""
