@@ -2,7 +2,8 @@
 
 A module loads one matrix from shared memory at (0, 0); a pass replaces the load by those of an
 owner, whose offsets are arithmetic of ``gpu.subgroup_id`` or ``gpu.lane_id``, evaluated here for
-each. Run as a program it asks the compiler anew and writes ``data/mlir_xegpu_offsets.json.gz``.
+each. Of a slice it makes a row of numbers, each of which is its own offset. Run as a program it
+asks the compiler anew and writes ``data/mlir_xegpu_offsets.json.gz``.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import Any
 from mlir_cases import MLIR
 
 DATA = Path(__file__).resolve().parent / "data" / "mlir_xegpu_offsets.json.gz"
-COUNT = 50
+COUNT, SLICES = 50, 12
 PASSES = {
     "subgroup": "--xegpu-wg-to-sg-distribute",
     "instruction": "--xegpu-blocking",
     "lane": "--xegpu-subgroup-distribute",
+    "slice": "--xegpu-wg-to-sg-distribute",
 }
 _BINARY = {
     "addi": operator.add,
@@ -43,18 +45,30 @@ def version() -> str:
     return re.search(r"version (\S+)", done.stdout)[1]  # type: ignore[index]
 
 
+_BROADCAST = re.compile(r"= vector\.broadcast (%\w+) : index to vector<(\d+)xindex>")
+
+
+def attribute(fields: dict[str, list[int]]) -> str:
+    """The text of a layout or, with ``dims``, of a slice of one."""
+    layout = ", ".join(f"{name} = {sizes}" for name, sizes in fields.items() if name != "dims")
+    layout = f"#xegpu.layout<{layout}>"
+    return f"#xegpu.slice<{layout}, dims = {fields['dims']}>" if "dims" in fields else layout
+
+
 def module(fields: dict[str, list[int]], shape: list[int]) -> str:
-    """A module that loads a matrix with a layout and stores it again."""
+    """A module that loads a matrix with a layout and stores it again, or counts along a slice."""
     extents = "x".join(map(str, shape))
-    layout = ", ".join(f"{name} = {sizes}" for name, sizes in fields.items())
+    if "dims" in fields:
+        step = f"vector.step {{layout_result_0 = {attribute(fields)}}} : vector<{extents}xindex>"
+        return f"gpu.module @m {{\ngpu.func @f() {{\n%l = {step}\ngpu.return\n}}\n}}\n"
     memory = f"!xegpu.mem_desc<{extents}xf32>"
     zeros = ", ".join(["%c0"] * len(shape))
     types = ", ".join([memory] + ["index"] * len(shape))
-    attribute = f"<{{layout = #xegpu.layout<{layout}>}}>"
+    given = f"<{{layout = {attribute(fields)}}}>"
     return (
         f"gpu.module @m {{\ngpu.func @f(%m: {memory}) {{\n%c0 = arith.constant 0 : index\n"
-        f"%l = xegpu.load_matrix %m[{zeros}] {attribute} : {types} -> vector<{extents}xf32>\n"
-        f"xegpu.store_matrix %l, %m[{zeros}] {attribute} : vector<{extents}xf32>, {types}\n"
+        f"%l = xegpu.load_matrix %m[{zeros}] {given} : {types} -> vector<{extents}xf32>\n"
+        f"xegpu.store_matrix %l, %m[{zeros}] {given} : vector<{extents}xf32>, {types}\n"
         "gpu.return\n}\n}\n"
     )
 
@@ -85,8 +99,13 @@ def _offsets(text: str, owner: int) -> tuple[list[int], list[list[int]]]:
             part = [int(one) for one in load[2].split("x") if one]
             places.append([_value(one, values) for one in load[1].split(", ")])
             continue
+        counted = _BROADCAST.search(line)
+        if counted:
+            part = [int(counted[2])]
+            places.append([values[counted[1]]])
+            continue
         match = _LINE.match(line)
-        if match is None:
+        if match is None or "vector<" in line:
             continue
         name, operation, rest = match.groups()
         operands = rest.split(" : ")[0].split(", ")
@@ -138,10 +157,29 @@ def cases() -> list[dict[str, Any]]:
     return drawn
 
 
+def slices() -> list[dict[str, Any]]:
+    """Rows that remain of matrices, by subgroups."""
+    rng = Random(2027)
+    drawn: list[dict[str, Any]] = []
+    while len(drawn) < SLICES:
+        grid = [rng.choice((1, 2, 3, 4, 8)) for _ in range(2)]
+        tile = [rng.choice((4, 8, 16, 12)) for _ in range(2)]
+        dim = rng.randrange(2)
+        extent = grid[1 - dim] * tile[1 - dim] * rng.choice((1, 1, 2, 3))
+        fields = {"sg_layout": grid, "sg_data": tile}
+        if rng.random() < 0.6:
+            fields["order"] = rng.choice(([0, 1], [1, 0]))
+        fields["dims"] = [dim]
+        owners = prod(grid)
+        if 1 < owners <= 32:
+            drawn.append({"level": "slice", "shape": [extent], "fields": fields, "owners": owners})
+    return drawn
+
+
 if __name__ == "__main__":
     table = [
         case | answer(case["fields"], case["shape"], case["level"], case["owners"])
-        for case in cases()
+        for case in cases() + slices()
     ]
     record = {"compiler": f"mlir-opt {version()}", "rows": table}
     DATA.write_bytes(gzip.compress(json.dumps(record, separators=(",", ":")).encode(), mtime=0))

@@ -164,7 +164,9 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ShapeError, match="no owner"):
         LinearLayout({"lane": [[2]]}).invert()
     with pytest.raises(ShapeError, match="one tensor is"):
-        line.invert_and_compose(LinearLayout({"lane": [[1], [2], [4]]}))
+        LinearLayout({"lane": [[1], [2], [4]]}).invert_and_compose(line)
+    with pytest.raises(ShapeError, match="one tensor is"):
+        line.invert_and_compose(LinearLayout({"lane": [[1, 0], [2, 0]]}))
     with pytest.raises(ShapeError, match="no owner in the outer"):
         line.invert_and_compose(LinearLayout({"lane": [[2]]}, {"dim0": 4}))
     with pytest.raises(CoordError, match="counts from 0 to 3"):
