@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
+from pycute_xe.dialects.dpas_encoding import DpasEncoding
 from pycute_xe.dialects.linear import LinearLayout
 from pycute_xe.dialects.tensors import Distributed
-from pycute_xe.errors import RankError, ShapeError
+from pycute_xe.dialects.triton import DotOperand
+from pycute_xe.errors import DTypeError, RankError, ShapeError
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 from pycute_xe.typing import shown
@@ -71,14 +73,15 @@ def _rows(basis: tuple[tuple[int, ...], ...]) -> str:
 
 
 @typed
-def convert(src: Distributed, dst: Distributed, dtype: Numeric | str = "f32") -> Conversion:
+def convert(src: Distributed, dst: Distributed, dtype: Numeric | str | None = None) -> Conversion:
     """Return what a ``convert_layout`` from one layout of a tensor to another costs.
 
     Law, Triton's: each place of ``dst`` asks for the place of ``src`` that owns the same element
     (`LinearLayout.invert_and_compose`). Places that all come from themselves cost nothing, from the
     outside in: if warps do, the subgroup keeps its elements; if lanes do too, each work-item.
-    Raises `ShapeError` for tensors of two shapes, for one that is smaller than an instruction's
-    operand, and where lanes or subgroups are not as many; `RankError` for two ranks.
+    Without a ``dtype`` it is one of the width that an operand of DPAS has, else of 32 bits.
+    Raises `DTypeError` for another width than that, `ShapeError` for tensors of two shapes, for one
+    that is smaller than an instruction's operand, and where lanes or subgroups are not as many; `RankError` for two ranks.
     MLIR: ``ttg.convert_layout``.
 
     >>> from pycute_xe.dialects import layout_of
@@ -90,8 +93,8 @@ def convert(src: Distributed, dst: Distributed, dtype: Numeric | str = "f32") ->
     register: [[1, 0], [2, 0], [4, 0], [8, 0]] becomes [[0, 1], [0, 2], [0, 4], [0, 8]]
     lane: [[0, 1], [0, 2], [0, 4], [0, 8]] becomes [[1, 0], [2, 0], [4, 0], [8, 0]]
     """
-    kind = as_numeric(dtype)
     _demand_like(src, dst)
+    kind = _type_of(src, dst, dtype)
     steps = dst.linear.invert_and_compose(src.linear)
     moved = tuple(place for place in steps.ins if not _stays(steps, place))
     outermost: Way = "nothing"
@@ -110,6 +113,22 @@ _WAYS: tuple[tuple[str, Way], ...] = (
     ("lane", "shuffles"),
     ("register", "registers"),
 )
+
+
+def _type_of(src: Distributed, dst: Distributed, dtype: Numeric | str | None) -> Numeric:
+    """Return the type of the elements, which fills the channels of a DPAS."""
+    kind = None if dtype is None else as_numeric(dtype)
+    for name, side in (("src", src), ("dst", dst)):
+        match side.encoding:
+            case DotOperand(parent=DpasEncoding(ops_per_chan=ops)):
+                kind = kind or as_numeric(f"u{32 // ops}")
+                if kind.bits * ops != 32:
+                    wrong = f"opsPerChan = {ops} of {name} takes {32 // ops}-bit types, not {kind}"
+                    fix = f"use a type of {32 // ops} bits"
+                    raise DTypeError("convert", {name: side, "dtype": kind}, wrong, fix)
+            case _:
+                pass
+    return kind or as_numeric("f32")
 
 
 def _demand_like(src: Distributed, dst: Distributed) -> None:

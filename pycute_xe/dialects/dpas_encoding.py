@@ -104,6 +104,20 @@ lane = [[0, 1], [0, 2], [0, 4], [0, 8]], warp = [[8, 0], [16, 0]], block = []}>
         """Return the elements of one unit of A or B, which ``kWidth`` of ``#ttg.dot_op`` says."""
         return self.ops_per_chan if part == "B" else max(1, self.ops_per_chan // 2)
 
+    def demand_units(self, part: Part) -> tuple[int, int]:
+        """Return the (rows, columns) of an operand of one instruction, in units of its lanes.
+
+        Raises `InputError` where there are fewer of them than lanes.
+        """
+        high, wide = self.instruction(part)
+        packed, lanes = 1 if part == "C" else self.k_width(part), self.threads_per_warp
+        high, wide = (high // packed, wide) if part == "B" else (high, wide // packed)
+        if high * wide < lanes:
+            wrong = f"{part} of one instruction has {high * wide} units for {lanes} lanes"
+            given = {"repeatCount": self.repeat_count, "threadsPerWarp": lanes}
+            raise InputError("#ttig.dpas", given, wrong, "raise repeatCount, or take fewer lanes")
+        return high, wide
+
     def linear(self, shape: tuple[int, ...], part: Part = "C") -> LinearLayout:
         """Return who owns what of a tensor: the result, or A (M, K) or B (K, N) of its product.
 
@@ -130,14 +144,9 @@ lane = [[0, 1], [0, 2], [0, 4], [0, 8]], warp = [[8, 0], [16, 0]], block = []}>
     def _one(self, growth: Growth, part: Part, row: int, col: int) -> None:
         """Grow one instruction: its units, the lanes along them, the registers below."""
         lanes = self.threads_per_warp
-        high, wide = self.instruction(part)
+        high, wide = self.demand_units(part)
         packed = 1 if part == "C" else self.k_width(part)
         growth.by("register", row if part == "B" else col, packed)
-        high, wide = (high // packed, wide) if part == "B" else (high, wide // packed)
-        if high * wide < lanes:
-            wrong = f"{part} of one instruction has {high * wide} units for {lanes} lanes"
-            given = {"repeatCount": self.repeat_count, "threadsPerWarp": lanes}
-            raise InputError("#ttig.dpas", given, wrong, "raise repeatCount, or take fewer lanes")
         across = min(wide, lanes)
         growth.by("lane", col, across)
         growth.by("lane", row, lanes // across)

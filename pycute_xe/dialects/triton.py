@@ -257,6 +257,8 @@ class DotOperand:
             case _:
                 fix = "give a DPAS or a blocked encoding"
                 raise _refuse("ttg.dot_op", "parent", type(self.parent).__name__, fix)
+        if isinstance(self.parent, DpasEncoding):
+            self.parent.demand_units(self.part)
         if self.k_width != wanted:
             fix = f"write kWidth = {wanted}, which the parent implies"
             raise _refuse("ttg.dot_op", "kWidth", self.k_width, fix)

@@ -123,6 +123,16 @@ def test_an_instruction_that_does_not_fill_the_lanes_is_refused() -> None:
         layout_of("#ttg.dot_op<{opIdx = 0, parent = #p, kWidth = 1}>", (32, 32), {"p": thin})
 
 
+def test_types_that_do_not_fill_a_channel_are_refused() -> None:
+    """Triton refuses a product of f32 under opsPerChan = 2 likewise."""
+    tensor = layout_of(DPAS, (32, 32))
+    operand = layout_of("#ttg.dot_op<{opIdx = 0, parent = #p, kWidth = 1}>", (32, 32), {"p": DPAS})
+    with pytest.raises(CuteError, match="opsPerChan = 2 of dst takes 16-bit types, not f32"):
+        convert(tensor, operand, "f32")
+    assert convert(operand, tensor).dtype.bits == 16
+    assert convert(tensor, tensor).dtype.bits == 32
+
+
 def test_conversions_between_what_differs_are_refused() -> None:
     tensor = layout_of(DPAS, (32, 32))
     for text, shape, words in (
