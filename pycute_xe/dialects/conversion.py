@@ -81,8 +81,8 @@ def convert(src: Distributed, dst: Distributed, dtype: Numeric | str | None = No
     outside in: if warps do, the subgroup keeps its elements; if lanes do too, each work-item.
     Without a ``dtype`` it is one of the width that an operand of DPAS has, else of 32 bits.
     Raises `DTypeError` for another width than that, `ShapeError` for tensors of two shapes, for one
-    that is smaller than an instruction's operand, and where lanes or subgroups are not as many; `RankError` for two ranks.
-    MLIR: ``ttg.convert_layout``.
+    that is smaller than an instruction's operand, and where lanes or subgroups are not as many;
+    `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
 
     >>> from pycute_xe.dialects import layout_of
     >>> blocked = "#ttg.blocked<{sizePerThread = [1, %d], threadsPerWarp = [%d, %d], "

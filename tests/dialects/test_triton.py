@@ -88,3 +88,35 @@ def test_aliases_may_stand_above() -> None:
     )
     assert parse(text).linear((16,)).basis("register") == ((1,), (2,))
     assert parse(text + "\n#s") == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("bits", "height", "width", "count"),
+    [
+        (16, 32, 16, 2),
+        (16, 32, 32, 1),
+        (16, 8, 16, 1),
+        (16, 16, 16, 2),
+        (8, 32, 32, 1),
+        (8, 16, 32, 2),
+        (32, 8, 16, 1),
+        (32, 32, 8, 2),
+        (32, 16, 8, 1),
+    ],
+)
+def test_block_loads_leave_what_the_messages_do(
+    bits: int, height: int, width: int, count: int
+) -> None:
+    atom = cx.make_copy_atom(cx.XE_LOAD_2D(bits, height, width * count, width), f"u{bits}")
+    layout = cx.dialects.Subgroup2DBlock((height, width), count, (1, 0), bits // 8, 16, (1, 1))
+    unit = max(1, width // 16)
+    image = registers_of(layout.linear((height, width * count)), unit, 16)
+    assert image == list(atom.registers().slots)
+
+
+@pytest.mark.parametrize(("bits", "height", "count"), [(16, 32, 2), (16, 16, 1), (8, 32, 2)])
+def test_packed_loads_of_b_leave_what_the_messages_do(bits: int, height: int, count: int) -> None:
+    atom = cx.make_copy_atom(cx.XE_LOAD_2D_VNNI(bits, height, 16 * count, 16), f"u{bits}")
+    layout = cx.dialects.Subgroup2DBlock((height, 16), count, (0, 1), bits // 8, 16, (1, 1))
+    image = registers_of(layout.linear((height, 16 * count)), 32 // bits, 16)
+    assert image == list(atom.registers().slots)
