@@ -14,6 +14,7 @@ from typing import Any, cast
 from pycute_xe.algebra import coalesce
 from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
+from pycute_xe.dialects.digits import Digit, layout_of_digits
 from pycute_xe.dialects.elimination import Solver
 from pycute_xe.errors import CoordError, DivisibilityError, RankError, ShapeError, quoted
 from pycute_xe.f2 import F2, F2Layout, as_f2
@@ -346,6 +347,30 @@ class LinearLayout:
             modes.append(coalesce(mode))
         return Layout(tuple(one.shape for one in modes), tuple(one.stride for one in modes))
 
+    @typed
+    def as_coordinates(self, places: tuple[str, ...] = ("lane", "register")) -> Layout:
+        """Return CuTe's layout: a mode for each of the places, to coordinates in the tensor.
+
+        Law: as `as_layout`, with strides ``E(0)``, ``E(1)``, …. Raises `DivisibilityError` as it
+        does, and where a basis steps along two dimensions at once.
+
+        >>> L = LinearLayout({"register": [[2, 0], [4, 0]], "lane": [[0, 1], [0, 2], [1, 0]]})
+        >>> print(L.as_coordinates())
+        ((4,2),4):((1@1,1@0),2@0)
+        """
+        self.as_layout(places)
+        parts = list[list[Digit]]()
+        for name in places:
+            parts.append([])
+            for vector in self.basis(name):
+                along = [dim for dim, entry in enumerate(vector) if entry] or [0]
+                if len(along) > 1:
+                    wrong = f"basis {list(vector)} of {name} steps along {len(along)} dimensions"
+                    fix = "use as_layout, whose offsets are flat"
+                    raise DivisibilityError("as_coordinates", {"L": self}, wrong, fix)
+                parts[-1].append((2, vector[along[0]], along[0]))
+        return layout_of_digits(parts)
+
     @classmethod
     def from_layout(
         cls,
@@ -357,8 +382,9 @@ class LinearLayout:
 
         Each top mode of ``layout`` is one of the places. Its offsets count elements of a tensor of
         ``shape``, the first dimension fastest; strides of a basis, ``E(0)`` and ``E(1)``, are
-        coordinates. Law: the inverse of `as_layout`. Raises `DivisibilityError` where the layout
-        adds with carries, `ShapeError` for extents that are not powers of two.
+        coordinates. Law: the inverse of `as_layout` and of `as_coordinates`.
+        Raises `DivisibilityError` where the layout adds with carries, `ShapeError` for extents that
+        are not powers of two.
 
         >>> atom = Layout.from_str("((2,8),(2,8)):((16,1),(8,32))")
         >>> print(LinearLayout.from_layout(atom, (16, 16)).basis("lane"))

@@ -63,13 +63,13 @@ class Distributed:
 
     @cached_property
     def ownership(self) -> Layout:
-        """The layout (lane, value, subgroup) to coordinates or, of Triton's, to offsets.
+        """The layout (lane, value, subgroup) to coordinates.
 
         Raises `DivisibilityError` where owners are XORs, which ``linear`` says.
         """
         if isinstance(self.encoding, (XeGpuLayout, XeGpuSlice)):
             return self.encoding.ownership(self.shape)
-        return self.linear.as_layout(("lane", "register", "warp"))
+        return self.linear.as_coordinates(("lane", "register", "warp"))
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:

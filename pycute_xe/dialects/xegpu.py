@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
-from pycute_xe.basis import E
+from pycute_xe.dialects.digits import Digit, layout_of_digits
 from pycute_xe.dialects.linear import LinearLayout
 from pycute_xe.errors import DivisibilityError, InputError, RankError, ShapeError, quoted
 from pycute_xe.layout import Layout
@@ -23,9 +23,6 @@ __all__ = ["XeGpuLayout", "XeGpuSlice"]
 
 _GRIDS = ("sg_layout", "sg_data", "inst_data", "lane_layout", "lane_data")
 _MOST = 1 << 24
-
-Digit = tuple[int, int, int]
-"""An extent, the step in elements, and the dimension along which it steps."""
 
 
 @dataclass
@@ -296,25 +293,8 @@ def _demand_extents(shape: Any, rank: int) -> tuple[int, ...]:
 
 
 def _layout(dealt: _Dealt, dims: tuple[int, ...]) -> Layout:
-    shape, stride = list[Any](), list[Any]()
-    for digits in (dealt.lanes, dealt.values, dealt.subgroups):
-        runs = _merged([digit for digit in digits if digit[0] > 1])
-        extents = tuple(n for n, _, _ in runs)
-        steps = tuple(step * E(dims[dim]) if step else 0 for _, step, dim in runs)
-        shape.append(extents if len(runs) > 1 else (*extents, 1)[0])
-        stride.append(steps if len(runs) > 1 else (*steps, 0)[0])
-    return Layout(tuple(shape), tuple(stride))
-
-
-def _merged(digits: list[Digit]) -> list[Digit]:
-    """Make one digit of neighbours that count on."""
-    runs = list[Digit]()
-    for n, step, dim in digits:
-        if runs and runs[-1][0] * runs[-1][1] == step and (runs[-1][2] == dim or not step):
-            runs[-1] = (runs[-1][0] * n, runs[-1][1], dim)
-        else:
-            runs.append((n, step, dim))
-    return runs
+    parts = dealt.lanes, dealt.values, dealt.subgroups
+    return layout_of_digits([(n, step, dims[dim]) for n, step, dim in part] for part in parts)
 
 
 def _linear(ownership: Layout, shape: tuple[int, ...]) -> LinearLayout:

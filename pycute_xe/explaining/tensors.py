@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pycute_xe.dialects import Distributed, DotOperand, DpasEncoding, XeGpuLayout, XeGpuSlice
+from pycute_xe.dialects import Distributed, DotOperand, DpasEncoding
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining.explanation import AtomExplanation, Script, section
 
@@ -67,9 +67,7 @@ def _cute(tensor: Distributed) -> list[str]:
         ownership = tensor.ownership
     except CuteError:
         return [f"XOR strides: {tensor.linear.as_f2()}"]
-    of_coordinates = isinstance(tensor.encoding, (XeGpuLayout, XeGpuSlice))
-    what = "coordinate" if of_coordinates else "offset, first dimension fastest"
-    return [f"(lane, value, subgroup) → {what}: {ownership}"]
+    return [f"(lane, value, subgroup) → coordinate: {ownership}"]
 
 
 def _first(tensor: Distributed) -> list[str]:

@@ -88,6 +88,8 @@ def check_round_trip(layout: LinearLayout) -> None:
     assert LinearLayout.from_layout(cute, layout.shape, PLACES).bases == layout.bases[:-1]
     offsets = through(layout)
     assert [cute(i) for i in range(len(offsets))] == offsets
+    coordinates = layout.as_coordinates(PLACES)
+    assert LinearLayout.from_layout(coordinates, layout.shape, PLACES).bases == layout.bases[:-1]
     exclusive = layout.as_f2(PLACES)
     assert [exclusive(i) for i in range(len(offsets))] == offsets
 
@@ -125,6 +127,8 @@ def test_xor_strides_need_f2() -> None:
     with pytest.raises(DivisibilityError, match="use as_f2"):
         layout.as_layout(("register",))
     assert [layout.as_f2(("register",))(i) for i in range(4)] == [0, 1, 3, 2]
+    with pytest.raises(DivisibilityError, match="steps along 2 dimensions"):
+        LinearLayout({"lane": [[1, 1], [0, 2]]}).as_coordinates(("lane",))
 
 
 def test_strides_of_a_basis_are_coordinates() -> None:
