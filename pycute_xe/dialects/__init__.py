@@ -1,9 +1,12 @@
 """Layouts of tensors as other projects write them, Triton and the XeGPU dialect of MLIR.
 
 `parse` reads the text of an attribute (`text`, `reading`) into an encoding: a rule that says for a
-tensor of any shape who owns what (`triton`, `dpas_encoding`, `growing`, `digits`). With a shape it is a
+tensor of any shape who owns what (`triton`, `dpas_encoding`, `growing`). With a shape it is a
 `LinearLayout` (`linear`, and `elimination` below it): a coordinate for each bit of register, lane,
-warp and block, of which all others are XORs. From there it is a layout of CuTe and back.
+warp and block, of which all others are XORs. From there it is a layout of CuTe and back (`digits`).
+XeGPU's layouts (`xegpu`) deal out by extents that need not be powers of two. `layout_of` joins an
+encoding and a shape (`tensors`), which readers take; `convert` says what it takes to bring a tensor
+from one layout into another (`conversion`).
 """
 
 from __future__ import annotations
