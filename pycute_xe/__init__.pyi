@@ -59,6 +59,10 @@ from pycute_xe.algebra.swizzled import (
     slice_and_offset as slice_and_offset,
     take as take,
 )
+from pycute_xe.analysing import (
+    analysis as analysis,
+    best_swizzle as best_swizzle,
+)
 from pycute_xe.arch import (
     Target as Target,
     get_target as get_target,
