@@ -65,7 +65,7 @@ class Aliasing:
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """The permutation that a layout is when its offsets are dense: index ``i`` goes to ``images[i]``.
+    """The permutation that a layout of dense offsets is: index ``i`` goes to ``images[i]``.
 
     Offsets count from the lowest one.
 

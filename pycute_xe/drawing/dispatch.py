@@ -431,10 +431,10 @@ def draw(
     are those of the work-item that its layouts say, registers show what its messages do, and red
     corners mark where the two differ. Operations and names stand for their atoms. A `TiledCopy` is
     drawn as it lies in memory, a `Block2D` message also as it lies in registers, padding included,
-    an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank, an `Analysis` access by access. A
-    `Plan` of work-groups is drawn in time, a `Timeline` with as many places as it has, and what
-    ``native.explain`` says of machine code instruction by instruction. A `Layout`
-    or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
+    an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank,
+    an `Analysis` access by access. A `Plan` of work-groups is drawn in time, a `Timeline` with as
+    many places as it has, and what ``native.explain`` says of machine code instruction by
+    instruction. A `Layout` or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
     side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
