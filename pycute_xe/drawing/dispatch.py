@@ -434,9 +434,9 @@ def draw(
     an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank,
     an `Analysis` access by access. A `Plan` of work-groups is drawn in time, a `Timeline` with as
     many places as it has, and what ``native.explain`` says of machine code instruction by
-    instruction. A `Layout` or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
-    side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
-    such functions by name.
+    instruction. A `Layout` or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a
+    mapping by name, stand side by side. ``colour`` is a function of an offset: equal numbers
+    modulo 16, equal colours; or such functions by name.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
     "zooms" of a tiled MMA or copy the whole work-group at one glance, its subgroups, their
     instructions or messages, and the work-items of one; "permutation" of a tiled MMA its parts
