@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
+from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import coalesce, composition, flat_modes, from_modes, merged
 from pycute_xe.algebra.inverse import right_inverse
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError
-from pycute_xe.layout import Layout, size, unchecked
+from pycute_xe.layout import Layout, as_layout, size, unchecked
 from pycute_xe.typing import Mode, Shape, naming
 
 __all__ = ["greatest_common_domain", "layout_add", "max_common_layout", "max_common_vector"]
@@ -45,6 +46,13 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
 
 def _common(a: Layout, b: Layout) -> tuple[Layout, Any]:
+    if of_coordinates(as_layout(b)):
+        raise ShapeError(
+            "right_inverse",
+            {"layout": b},
+            "it maps to coordinates, which do not lie side by side",
+            "compose with a layout of the codomain to get integer offsets first",
+        )
     inverse = right_inverse(b)
     s, d = flat_modes(coalesce(composition(a, inverse)))[0]
     return inverse, s if d == 1 else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
@@ -12,6 +13,7 @@ from pycute_xe.layout import (
     Layout,
     append,
     as_layout,
+    coshape,
     cosize,
     make_layout,
     make_ordered_layout,
@@ -47,11 +49,30 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
         parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(block)[len(tiler) :])
     copies, block = as_tiler(tiler), as_layout(block)
+    if of_coordinates(block):
+        return pair(block, composition(_room(block, copies), copies))
     most = product(block.shape) * cosize(copies)
     free, hole = gaps(block, most)
     if hole is not None and product(free.shape) < cosize(copies):
         raise uneven(block, most, hole)
     return pair(block, composition(free, copies))
+
+
+def _room(block: Layout, copies: Layout) -> Layout:
+    """Return the places of copies among coordinates: between those of the block, then onwards.
+
+    Copies that are counted go on along the last axis, those of coordinates along their own ones.
+    """
+    ends = coshape(block)
+    most = product(block.shape) * product(coshape(copies))
+    if of_coordinates(copies):
+        room = tuple(product(end) * most for end in ends)
+    else:
+        room = (*(1 for _ in ends[1:]), product(ends[-1]) * most)
+    free, hole = gaps(block, room)
+    if hole is not None:
+        raise uneven(block, room, hole)
+    return free
 
 
 @typed
