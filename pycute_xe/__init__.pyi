@@ -12,6 +12,9 @@ from pycute_xe import (
 from pycute_xe.algebra import (
     blocked_product as blocked_product,
     coalesce as coalesce,
+    coalesce_z as coalesce_z,
+    common_coarsening as common_coarsening,
+    common_refinement as common_refinement,
     complement as complement,
     composition as composition,
     downcast as downcast,
@@ -21,6 +24,7 @@ from pycute_xe.algebra import (
     flat_product as flat_product,
     functionally_equal as functionally_equal,
     greatest_common_domain as greatest_common_domain,
+    hier_unzip as hier_unzip,
     image as image,
     is_bijective as is_bijective,
     is_contiguous as is_contiguous,

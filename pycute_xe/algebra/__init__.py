@@ -11,6 +11,12 @@ from pycute_xe.algebra.common import greatest_common_domain, layout_add
 from pycute_xe.algebra.compose import filter, filter_zeros
 from pycute_xe.algebra.inverse import complement, nullspace
 from pycute_xe.algebra.rearrange import make_layout_like, sort, transform_layout
+from pycute_xe.algebra.refining import (
+    coalesce_z,
+    common_coarsening,
+    common_refinement,
+    hier_unzip,
+)
 from pycute_xe.algebra.relations import (
     functionally_equal,
     image,
@@ -46,6 +52,9 @@ from pycute_xe.algebra.swizzled import (
 __all__ = [
     "blocked_product",
     "coalesce",
+    "coalesce_z",
+    "common_coarsening",
+    "common_refinement",
     "complement",
     "composition",
     "downcast",
@@ -55,6 +64,7 @@ __all__ = [
     "flat_product",
     "functionally_equal",
     "greatest_common_domain",
+    "hier_unzip",
     "image",
     "is_bijective",
     "is_contiguous",

@@ -91,9 +91,7 @@ def nested_by(parts: dict[Path, Layout], at: Path = ()) -> Layout:
     return make_layout(*(nested_by(parts, (*at, i)) for i in range(max(inside) + 1)))
 
 
-def by_axis(
-    operation: str, layout: Layout, part: Callable[[list[Placed]], list[Mode]]
-) -> Layout:
+def by_axis(operation: str, layout: Layout, part: Callable[[list[Placed]], list[Mode]]) -> Layout:
     """Return a layout on coordinates, made axis by axis of the modes that move along each.
 
     >>> from pycute_xe.basis import E

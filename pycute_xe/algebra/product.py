@@ -150,14 +150,19 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
 
 
 @typed
-def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layout:
+def tile_to_shape(
+    block: Layout, target: Shape, order: IntTuple = None, *, rounded: bool = False
+) -> Layout:
     """Repeat a layout until it fills ``target``, the copies in the given order of modes.
 
-    Raises `DivisibilityError` when the block does not divide the target, `RankError` when it has
-    more modes. C++: ``tile_to_shape``.
+    Law: mode ``i`` has the extent ``target[i]``; ``rounded`` up to whole blocks where asked.
+    Raises `DivisibilityError` when the block does not divide the target and it is not, `RankError`
+    when the block has more modes. C++: ``tile_to_shape``, which rounds numbers of the run time.
 
     >>> print(tile_to_shape(Layout((2, 2), (2, 1)), (4, 6)))
     ((2,2),(2,3)):((2,4),(1,8))
+    >>> print(tile_to_shape(Layout((4, 2)), (6, 3), rounded=True))
+    ((4,2),(2,2)):((1,8),(4,16))
     """
     extents: tuple[Any, ...] = product_each(target)
     if not all(is_integer(adopted(extent)) for extent in extents):
@@ -180,12 +185,12 @@ def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layou
             left_over = bool(extent % step)
         except UndecidableError as error:
             raise error.within("tile_to_shape", {"block": block, "target": target}) from None
-        if left_over:
+        if left_over and not rounded:
             raise DivisibilityError(
                 "tile_to_shape",
                 {"block": block, "target": target},
                 f"the extent {step} of the block does not divide {extent}",
-                f"use a target extent of {round_up(extent, step)}",
+                f"use a target extent of {round_up(extent, step)}, or rounded=True",
             )
     counts = tuple(map(ceil_div, extents, product_each(padded.shape)))
     copies = make_ordered_layout(counts, order or tuple(range(len(extents))))

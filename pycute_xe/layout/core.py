@@ -163,11 +163,11 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
 
 
 def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
+    fix = "give one stride for each leaf of the shape, nested alike"
+    if type(stride) is int:
+        fix += f"; compact_col_major({quoted(shape)}, {stride}) goes on from the stride {stride}"
     return CongruenceError(
-        "Layout",
-        {"shape": shape, "stride": stride},
-        "shape and stride nest differently",
-        "give one stride for each leaf of the shape, nested alike",
+        "Layout", {"shape": shape, "stride": stride}, "shape and stride nest differently", fix
     )
 
 

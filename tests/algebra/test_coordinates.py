@@ -66,7 +66,9 @@ def space(layout: Layout) -> Any:
 
 
 def flattened(tree: Any) -> list[Any]:
-    return [leaf for part in tree for leaf in flattened(part)] if isinstance(tree, tuple) else [tree]
+    return (
+        [leaf for part in tree for leaf in flattened(part)] if isinstance(tree, tuple) else [tree]
+    )
 
 
 def ranked(tree: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, overload
 
 from pycute_xe import layout as plain
 from pycute_xe.algebra import common, compose, inverse, product, rearrange
-from pycute_xe.composed import ComposedLayout, on_domain, on_tensors
+from pycute_xe.composed import AnyPlaced, ComposedLayout, on_domain, on_tensors
+from pycute_xe.int_tuple import flatten_tuple
 from pycute_xe.layout import Layout
 from pycute_xe.typing import Coord, at_most
 
@@ -107,7 +108,7 @@ def _alike(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> bool:
 # ------------------------------------------------------------ domain
 
 append = on_domain(plain.append)
-flatten = on_tensors(plain.flatten)
+_flattened = on_tensors(plain.flatten)
 get = on_domain(plain.get)
 group = on_tensors(plain.group)
 prepend = on_domain(plain.prepend)
@@ -127,6 +128,22 @@ tile_to_shape = on_domain(product.tile_to_shape)
 tiled_product = on_domain(product.tiled_product)
 with_shape = on_domain(rearrange.with_shape)
 zipped_product = on_domain(product.zipped_product)
+
+
+@overload
+def flatten(layout: tuple[Any, ...]) -> tuple[Any, ...]: ...
+@overload
+def flatten(layout: AnyPlaced) -> AnyPlaced: ...
+def flatten(layout: Any) -> Any:
+    """Return the same function of a flat shape, or the leaves of a tuple.
+
+    Law: every leaf is a mode of its own; of layouts, composed layouts, tensors and tuples.
+    C++: ``flatten``.
+
+    >>> print(flatten(Layout(((2, 3), 4))), flatten(((2, 3), 4)))
+    (2,3,4):(1,2,6) (2, 3, 4)
+    """
+    return flatten_tuple(layout) if type(layout) is tuple else _flattened(layout)
 
 
 @overload
