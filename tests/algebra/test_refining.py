@@ -34,7 +34,7 @@ def factorings(size: int) -> list[tuple[int, ...]]:
 
 def test_refinements_and_coarsenings_among_all_shapes() -> None:
     shapes = shapes_of(12)
-    assert len(shapes) > 20
+    assert len(shapes) == 14
     refused = 0
     for a, b in pairs(shapes, repeat=2):
         above = [c for c in shapes if compatible(a, c) and compatible(b, c)]

@@ -383,6 +383,6 @@ def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
 def test_way_out_works() -> None:
     """Where a message gives a number, doing as it says is accepted."""
     assert str(algebra.tile_to_shape(Layout(6), 12)) == "((6,2)):((1,6))"
-    assert REFUSALS["tile_to_shape: uneven"].caught().fix == "use a target extent of 12"
+    assert REFUSALS["tile_to_shape: uneven"].caught().fix == "use a target extent of 12, or rounded=True"
     assert REFUSALS["upcast: downwards"].caught().fix.endswith("a multiple of 2")
     assert str(algebra.upcast(Layout(4, -2), 2)) == "4:-1"
