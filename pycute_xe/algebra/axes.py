@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged
-from pycute_xe.basis import Basis
+from pycute_xe.basis import Basis, BasisSum
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout
@@ -29,7 +29,7 @@ def of_coordinates(layout: Layout) -> bool:
     (True, False)
     """
     stride = layout.stride
-    return type(stride) is not int and any(isinstance(d, Basis) for d in leaves(stride))
+    return type(stride) is not int and any(isinstance(d, (Basis, BasisSum)) for d in leaves(stride))
 
 
 def axes_of(operation: str, layout: Layout) -> dict[Path, list[Placed]]:
@@ -48,11 +48,12 @@ def axes_of(operation: str, layout: Layout) -> dict[Path, list[Placed]]:
         if isinstance(d, Basis):
             out.setdefault(d.modes, []).append((s, d.value, where))
         elif d != 0:
+            what = "along several axes at once" if isinstance(d, BasisSum) else "an offset"
             raise ShapeError(
                 operation,
                 {"layout": layout},
-                f"the stride {d} is an offset among coordinates",
-                "give a layout strides of one kind, and zeros",
+                f"the stride {d} is {what} among coordinates",
+                "give each stride one axis, or all of them none",
             )
         where = where * s
     for path in out:

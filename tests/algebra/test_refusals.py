@@ -44,6 +44,20 @@ REFUSALS = {
         {"a": A, "b": Layout(5, 5)},
         "stride 5 and extent 5 do not step evenly through the mode 4:1",
     ),
+    "composition: a sum of axes takes several modes": Refusal(
+        lambda: algebra.composition(Layout(((2, 2), 4), ((5, 1), 9)), Layout(4, E(0) + E(1))),
+        DivisibilityError,
+        "composition",
+        {"a": Layout(((2, 2), 4), ((5, 1), 9)), "b": Layout(4, E(0) + E(1))},
+        "the mode 4:1@0+1@1 of b takes several modes of a along 1@0",
+    ),
+    "inverses: along several axes": Refusal(
+        lambda: algebra.right_inverse(Layout(4, E(0) + E(1))),
+        ShapeError,
+        "right_inverse",
+        {"layout": Layout(4, E(0) + E(1))},
+        "the stride 1@0+1@1 is along several axes at once among coordinates",
+    ),
     "composition: backwards": Refusal(
         lambda: algebra.composition(A, Layout(2, -1)),
         DivisibilityError,
@@ -383,6 +397,9 @@ def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
 def test_way_out_works() -> None:
     """Where a message gives a number, doing as it says is accepted."""
     assert str(algebra.tile_to_shape(Layout(6), 12)) == "((6,2)):((1,6))"
-    assert REFUSALS["tile_to_shape: uneven"].caught().fix == "use a target extent of 12, or rounded=True"
+    assert (
+        REFUSALS["tile_to_shape: uneven"].caught().fix
+        == "use a target extent of 12, or rounded=True"
+    )
     assert REFUSALS["upcast: downwards"].caught().fix.endswith("a multiple of 2")
     assert str(algebra.upcast(Layout(4, -2), 2)) == "4:-1"

@@ -161,12 +161,12 @@ REFUSALS = {
         {"a": Layout((5, 3), (3, 1)), "b": Layout((3, 5), (5, 1))},
         "share only the modes (1):(0)",
     ),
-    "layout_add: directions": Refusal(
-        lambda: algebra.layout_add(Layout(4, E(0)), Layout(4, E(1))),
+    "max_common_layout: coordinates": Refusal(
+        lambda: algebra.max_common_layout(Layout(4), Layout(4, E(0))),
         ShapeError,
-        "layout_add",
-        {"a": Layout(4, E(0)), "b": Layout(4, E(1))},
-        "the sum of 1@0 and 1@1 is not a stride",
+        "right_inverse",
+        {"layout": Layout(4, E(0))},
+        "it maps to coordinates",
     ),
     "layout_add: kinds": Refusal(
         lambda: algebra.layout_add(Layout(4, E(0)), Layout(4, 2)),
