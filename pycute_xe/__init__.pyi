@@ -10,6 +10,8 @@ from pycute_xe import (
     native as native,
 )
 from pycute_xe.algebra import (
+    BitMatrix as BitMatrix,
+    bit_matrix as bit_matrix,
     blocked_product as blocked_product,
     coalesce as coalesce,
     coalesce_z as coalesce_z,
@@ -22,6 +24,7 @@ from pycute_xe.algebra import (
     filter_zeros as filter_zeros,
     flat_divide as flat_divide,
     flat_product as flat_product,
+    from_bit_matrix as from_bit_matrix,
     functionally_equal as functionally_equal,
     greatest_common_domain as greatest_common_domain,
     hier_unzip as hier_unzip,
@@ -117,6 +120,10 @@ from pycute_xe.basis import (
 from pycute_xe.bulk import (
     offsets as offsets,
     table as table,
+)
+from pycute_xe.chained import (
+    Chained as Chained,
+    make_composed_layout as make_composed_layout,
 )
 from pycute_xe.checking import (
     check as check,

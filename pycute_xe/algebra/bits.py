@@ -16,7 +16,7 @@ from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import leaves, product
 from pycute_xe.layout import Layout
-from pycute_xe.typing import Shape, is_tuple, shown
+from pycute_xe.typing import Shape, is_tuple
 
 __all__ = [
     "BitMatrix",
@@ -72,7 +72,7 @@ class BitMatrix:
             raise ShapeError(
                 "BitMatrix",
                 {"left": self, "right": other},
-                f"the right one reaches bit {reached - 1}, the left has {len(self.columns)} columns",
+                f"the right one reaches bit {reached - 1} of {len(self.columns)} columns",
                 "give the left one a column for each bit",
             )
         return BitMatrix(tuple(map(self, other.columns)))

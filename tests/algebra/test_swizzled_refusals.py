@@ -299,13 +299,10 @@ XOR = as_f2(ComposedLayout(Swizzle(2, 0, 2), 0, Layout((4, 4))))
     [
         compose.coalesce,
         compose.filter,
-        swizzled.right_inverse,
-        swizzled.left_inverse,
         relations.is_injective,
         relations.is_bijective,
         relations.image,
         lambda layout: inverse.complement(layout, 16),
-        lambda layout: swizzled.composition(layout, Layout(4)),
         lambda layout: swizzled.composition(layout, (2, 2)),
         lambda layout: relations.functionally_equal(layout, Layout(16)),
         lambda layout: common.layout_add(layout, Layout(16)),
