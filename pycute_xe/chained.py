@@ -1,7 +1,8 @@
 """Functions composed in general: a layout, a swizzle or another composition over a layout.
 
 `ComposedLayout` is a swizzle over a layout, which most of the library reads. Here the outer
-function is any, so that an affine layout, two swizzles and a layout read through a swizzled one are values.
+function is any, so that an affine layout, two swizzles and a layout read through a swizzled one
+are values.
 """
 
 from __future__ import annotations

@@ -186,11 +186,12 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
 def _of_functions(a: Any, b: Any) -> Any:
     """Return the composition of chains and of layouts of XOR strides, ``None`` for others."""
     if isinstance(a, Chained):
-        return a.with_inner(composition(a.inner, b))
+        inner: Any = a.inner
+        return a.with_inner(composition(inner, b))
     if isinstance(b, Chained):
         return Chained(a, 0, b)
     if isinstance(a, F2Layout) and (type(b) is int or isinstance(b, (Layout, ComposedLayout))):
-        return bits.composed_bits(a, as_f2(Layout(b) if type(b) is int else b))
+        return bits.composed_bits(a, as_f2(Layout(b) if isinstance(b, int) else b))
     if isinstance(b, F2Layout) and isinstance(a, (Layout, ComposedLayout, F2Layout)):
         return bits.composed_bits(as_f2(a), b)
     return None
@@ -281,7 +282,7 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
 
 
 def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
-    if isinstance(layout, Chained) and operation == "left_inverse":
+    if type(layout) is Chained and operation == "left_inverse":
         from pycute_xe.algebra.swizzled.relating import left_inverse_of_chain
 
         return left_inverse_of_chain(layout)
@@ -291,8 +292,9 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
             if operation == "left_inverse"
             else bits.right_inverse_of_bits(layout)
         )
-    if type(layout) is not ComposedLayout:
-        return invert(layout)
+    if not isinstance(layout, ComposedLayout):
+        plain_layout: Any = layout
+        return invert(plain_layout)
     if layout.offset:
         raise DivisibilityError(
             operation,

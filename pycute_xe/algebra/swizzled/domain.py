@@ -147,9 +147,10 @@ def coalesce(layout: Any, profile: IntTuple = None) -> Any:
     >>> print(coalesce(F2Layout((2, (2, 4)), (F2(1), (F2(2), F2(9))))))
     (4,4):(F2(1),F2(9))
     """
-    if isinstance(layout, F2Layout) and profile is None:
+    if type(layout) is F2Layout and profile is None:
         return bits.coalesced(layout)
-    return _coalesced(layout, profile)
+    placed: Any = layout
+    return _coalesced(placed, profile)
 
 
 @overload
@@ -166,9 +167,10 @@ def layout_add(a: Any, b: Any) -> Any:
     >>> print(layout_add(F2Layout(8, F2(1)), F2Layout(8, F2(2))))
     8:F2(3)
     """
-    if isinstance(a, F2Layout) and isinstance(b, F2Layout):
+    if type(a) is F2Layout and type(b) is F2Layout:
         return bits.summed_bits(a, b)
-    return common.layout_add(a, b)
+    left: Any = a
+    return common.layout_add(left, b)
 
 
 @overload
