@@ -12,6 +12,7 @@ from pycute_xe.chained import Chained
 from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import F2Layout, as_f2
+from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle, make_swizzle
@@ -283,9 +284,7 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
 
 def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
     if type(layout) is Chained and operation == "left_inverse":
-        from pycute_xe.algebra.swizzled.relating import left_inverse_of_chain
-
-        return left_inverse_of_chain(layout)
+        return _left_inverse_of_chain(layout)
     if isinstance(layout, F2Layout):
         return (
             bits.left_inverse_of_bits(layout)
@@ -304,3 +303,15 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
         )
     # A swizzle is its own inverse.
     return _through(invert(layout.layout), layout.swizzle)
+
+
+def _left_inverse_of_chain(layout: Chained) -> Chained:
+    """Return the inverses of the parts, the other way round, with the offset taken off between."""
+    inverse_of: Any = left_inverse
+    if isinstance(layout.outer, Swizzle):
+        # A swizzle is its own inverse, on as many offsets as the chain reaches.
+        end = max(layout(i) for i in range(product(layout.shape))) + 1
+        undone: Any = ComposedLayout(layout.outer, 0, Layout(end))
+    else:
+        undone = inverse_of(layout.outer)
+    return Chained(inverse_of(layout.inner), -layout.offset, undone)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.algebra import bits, inverse, relations
-from pycute_xe.chained import Chained, Function
+from pycute_xe.chained import Function
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, DivisibilityError, ShapeError
 from pycute_xe.f2 import F2Layout
@@ -19,7 +19,6 @@ __all__ = [
     "is_bijective",
     "is_injective",
     "is_surjective",
-    "left_inverse_of_chain",
 ]
 
 MOST = 1 << 20
@@ -140,28 +139,6 @@ def _listed(values: list[int]) -> list[Mode] | None:
             return None
     rest = _listed(starts)
     return None if rest is None else [(count, step), *rest]
-
-
-def left_inverse_of_chain(layout: Chained) -> Chained:
-    """Return ``R`` with ``R(layout(i)) == i`` for a chain of injective functions.
-
-    The inverses follow each other the other way round, with the offset taken off between. Raises
-    `ShapeError` for a part that has no inverse as a function, and as `left_inverse`.
-
-    >>> X = Chained(Layout((4, 8), (8, 1)), 1, Layout(3, 4))
-    >>> [left_inverse_of_chain(X)(X(i)) for i in range(3)]
-    [0, 1, 2]
-    """
-    from pycute_xe.algebra.swizzled import composing
-
-    inverse_of: Any = composing.left_inverse
-    if not isinstance(layout.outer, (Layout, ComposedLayout, F2Layout, Chained)):
-        # A swizzle is its own inverse, on as many offsets as the inner layout reaches.
-        end = max(_values("left_inverse", layout)) + 1
-        undone: Any = ComposedLayout(layout.outer, 0, Layout(end))
-    else:
-        undone = inverse_of(layout.outer)
-    return Chained(inverse_of(layout.inner), -layout.offset, undone)
 
 
 def _values(operation: str, layout: Any) -> list[Any]:
