@@ -394,7 +394,20 @@ def explain(
     shown = arguments[0] if target is values[0] and len(arguments) == 1 else arguments
     shown = shown if is_tuple(shown) else (shown,)
     title = f"{name}({', '.join(map(_text, shown))})"
-    return Explanation(title, rule, tuple(script.steps), result, refusal=refusal)
+    steps = tuple(script.steps)
+    asked = refusal is not None and name in _OF_TWO and _are_layouts(values)
+    question = (target, *values) if asked else ()
+    return Explanation(title, rule, steps, result, refusal, question)
+
+
+_OF_TWO = {"composition", *(name for name in EXPLAINED if name.endswith(("divide", "product")))}
+
+
+def _are_layouts(values: tuple[Any, ...]) -> bool:
+    """Whether two operands are a plain layout and one, or an integer."""
+    return (
+        len(values) == 2 and isinstance(values[0], Layout) and isinstance(values[1], (int, Layout))
+    )
 
 
 def _is_of_atoms(operation: Any) -> bool:
