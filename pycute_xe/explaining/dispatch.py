@@ -9,11 +9,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
+from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
+from pycute_xe.algebra.product import logical_product
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted, with_article
 from pycute_xe.explaining import compositions as composing
+from pycute_xe.explaining.coordinates import along_axes
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
@@ -198,6 +201,10 @@ def explain_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _PRODUCTS.by_mode(script, block, tiler)
     copies = as_tiler(tiler)
+    if of_coordinates(block):
+        out = logical_product(block, copies)
+        script.say(f"the block {block}, and the copies in its complement along each axis", out)
+        return out
     room = size(block) * cosize(copies)
     with script.within(
         f"the free offsets: complement of the block {block} up to "
@@ -266,6 +273,11 @@ def explain_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _DIVIDES.by_mode(script, layout, tiler)
     tile = as_tiler(tiler)
+    if of_coordinates(tile):
+        out = inverse.logical_divide(layout, tile)
+        script.say(f"the tile {tile} and its complement along each axis of {_plain(layout.shape)}")
+        script.say("composed with the layout: (tile, rest)", out)
+        return out
     total = size(layout)
     with script.within(f"the rest: complement of the tile {tile} in the {total} indices of A"):
         rest, hole = composing.explain_gaps(script, tile, total)
@@ -309,15 +321,21 @@ EXPLAINED: dict[str, tuple[Explainer, str]] = {
         "R(c) = A(B(c)): each mode of B walks over the modes of A with its stride.",
     ),
     "complement": (
-        composing.explain_complement,
+        along_axes(inverse.complement, composing.explain_complement),
         "What lies free between the steps of each mode, and above the last, up to the cotarget.",
     ),
     "right_inverse": (
-        composing.through_inverse(composing.explain_right_inverse, inverse.right_inverse),
+        along_axes(
+            inverse.right_inverse,
+            composing.through_inverse(composing.explain_right_inverse, inverse.right_inverse),
+        ),
         "L(R(i)) = i: follow the strides 1, 2, … as far as they join without a gap.",
     ),
     "left_inverse": (
-        composing.through_inverse(composing.explain_left_inverse, inverse.left_inverse),
+        along_axes(
+            inverse.left_inverse,
+            composing.through_inverse(composing.explain_left_inverse, inverse.left_inverse),
+        ),
         "R(L(i)) = i: each stride gives back the part of the index that it carries.",
     ),
     "logical_divide": (composing.beneath(explain_logical_divide), _DIVIDE),

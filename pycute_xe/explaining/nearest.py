@@ -29,7 +29,7 @@ def nearest_operand(
 
     >>> from pycute_xe.algebra import composition
     >>> print(nearest_operand(composition, Layout((4, 6), (1, 100)), Layout(3, 3)))
-    3:4
+    2:3
     """
     if is_tuple(operand) or operand is None:
         return None
