@@ -127,7 +127,7 @@ def hier_unzip(split: Callable[[Layout, Tiler], Layout], layout: Layout, tiler: 
     ``split(mode, entry)`` gives two modes; the result is ``((first_0, …), (second_0, …))``, modes
     without an entry among the second. Law: ``hier_unzip(logical_divide, L, t)`` is
     ``zipped_divide(L, t)``, and the same for products. Raises as ``split`` does, and `RankError`
-    where the tiler has more entries than the layout modes. C++: ``hier_unzip``.
+    where the tiler has more entries than the layout modes. Counterpart: pycute's ``hier_unzip``.
 
     >>> from pycute_xe.algebra import logical_divide
     >>> print(hier_unzip(logical_divide, Layout((8, 16)), (4, 8)))
