@@ -100,8 +100,8 @@ class _Reader:
 
     def leaf(self) -> Any:
         """Read an integer, a basis element or a sum of those."""
-        value = self.term()
-        while isinstance(value, (Basis, tuple)) and self.peek() == "+":
+        value: Any = self.term()
+        while (isinstance(value, Basis) or is_tuple(value)) and self.peek() == "+":
             self.at += 1
             self.peek()
             value = value + self.term()

@@ -113,10 +113,16 @@ def test_compositions_with_sums() -> None:
         lambda layout: cx.upcast(layout, 2),
         lambda layout: layout.to_cpp(),
         lambda layout: cx.analysis(layout),
-        lambda layout: cx.cosize(layout),
         lambda layout: cx.sort(layout),
     ],
 )
 def test_what_needs_one_axis_refuses_sums(act: Any) -> None:
     with pytest.raises(CuteError):
         act(Layout((4, 2), (E(0) + E(1), 2 * E(0))))
+
+
+def test_the_box_of_sums_holds_every_coordinate() -> None:
+    for shape, stride, value in SUMS[:2]:
+        box = cx.coshape(Layout(shape, stride))
+        seen = [value(i) for i in range(cx.size(shape))]
+        assert box == tuple(1 + max(c[k] for c in seen) for k in range(len(seen[0])))
