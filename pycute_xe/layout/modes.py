@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from pycute_xe.basis import Basis, E
+from pycute_xe.basis import Basis, BasisSum, E
 from pycute_xe.errors import CongruenceError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import (
     congruent,
