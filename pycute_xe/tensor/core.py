@@ -104,6 +104,7 @@ class Tensor:
         """The rank of the layout."""
         return len(self.layout)
 
+    @typed
     def __getitem__(self, index: Any) -> Any:
         """Return what a call with the same coordinate does; ``:`` keeps a mode, as ``None`` does.
 
