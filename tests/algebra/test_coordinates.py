@@ -177,3 +177,26 @@ def test_an_inverse_composes_with_its_layout() -> None:
     identity = composition(SM70, right_inverse(SM70))
     assert points(identity, (0, 0)) == [(i % 8, i // 8) for i in range(64)]
     assert make_layout(left_inverse(SM70)) == make_layout(right_inverse(SM70))
+
+
+# NVlabs/CuTe, test/test_logical_divide.py (commit 2f1e813): test_zipped_divide_coord, of (8,8):(9,1)
+TILERS = [
+    Layout(4, E(0)),
+    Layout(4, E(1)),
+    Layout(4, 2 * E(0)),
+    Layout(4, 2 * E(1)),
+    Layout((4, 4), (E(1), 2 * E(0))),
+    Layout((5, 7), (3 * E(1), 2 * E(0))),
+]
+
+
+@pytest.mark.parametrize("tiler", TILERS, ids=str)
+def test_divides_by_the_tilers_of_pycute(tiler: Layout) -> None:
+    layout = Layout((8, 8), (9, 1))
+    divided = logical_divide(layout, tiler)
+    assert len(divided) == 2
+    for i in range(size(tiler)):
+        x, y = padded(tiler(i), (0, 0))
+        assert divided(i, 0) == 9 * x + y
+    seen = {divided(i) for i in range(size(divided))}
+    assert {layout(i) for i in range(64)} <= seen
