@@ -179,7 +179,8 @@ def test_an_inverse_composes_with_its_layout() -> None:
     assert make_layout(left_inverse(SM70)) == make_layout(right_inverse(SM70))
 
 
-# NVlabs/CuTe, test/test_logical_divide.py (commit 2f1e813): test_zipped_divide_coord, of (8,8):(9,1)
+# NVlabs/CuTe, test/test_logical_divide.py (commit 2f1e813): test_zipped_divide_coord,
+# which divides (8,8):(9,1).
 TILERS = [
     Layout(4, E(0)),
     Layout(4, E(1)),
