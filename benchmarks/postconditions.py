@@ -90,8 +90,10 @@ def right_inverted(a: Flat, _: Flat, result: Flat) -> bool:
 
 
 def left_inverted(a: Flat, _: Flat, result: Flat) -> bool:
-    """``R(A(i)) == i`` for every coordinate of A."""
-    return np.array_equal(result.at(a.offsets), np.arange(a.size))
+    """``A(R(A(i))) == A(i)`` for every coordinate of A: R(A(i)) is i where no offset repeats."""
+    indices = result.at(a.offsets)
+    inside = bool((indices >= 0).all() and (indices < a.size).all())
+    return inside and np.array_equal(a.offsets[indices], a.offsets)
 
 
 BINARY = ("composition", "logical_divide")

@@ -11,8 +11,13 @@ from pycute_xe import (
     native as native,
 )
 from pycute_xe.algebra import (
+    BitMatrix as BitMatrix,
+    bit_matrix as bit_matrix,
     blocked_product as blocked_product,
     coalesce as coalesce,
+    coalesce_z as coalesce_z,
+    common_coarsening as common_coarsening,
+    common_refinement as common_refinement,
     complement as complement,
     composition as composition,
     downcast as downcast,
@@ -20,8 +25,10 @@ from pycute_xe.algebra import (
     filter_zeros as filter_zeros,
     flat_divide as flat_divide,
     flat_product as flat_product,
+    from_bit_matrix as from_bit_matrix,
     functionally_equal as functionally_equal,
     greatest_common_domain as greatest_common_domain,
+    hier_unzip as hier_unzip,
     image as image,
     is_bijective as is_bijective,
     is_contiguous as is_contiguous,
@@ -59,6 +66,10 @@ from pycute_xe.algebra.swizzled import (
     slice_ as slice_,
     slice_and_offset as slice_and_offset,
     take as take,
+)
+from pycute_xe.analysing import (
+    analysis as analysis,
+    best_swizzle as best_swizzle,
 )
 from pycute_xe.arch import (
     Target as Target,
@@ -110,6 +121,10 @@ from pycute_xe.basis import (
 from pycute_xe.bulk import (
     offsets as offsets,
     table as table,
+)
+from pycute_xe.chained import (
+    Chained as Chained,
+    make_composed_layout as make_composed_layout,
 )
 from pycute_xe.checking import (
     check as check,

@@ -7,13 +7,13 @@ gives a coordinate. A layout with such strides maps to coordinates instead of of
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NoReturn
 
 from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
-__all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
+__all__ = ["ArithTuple", "Basis", "BasisSum", "E", "basis_get", "basis_sum", "is_basis"]
 
 
 class ArithTuple(tuple[Any, ...]):
@@ -33,12 +33,15 @@ class ArithTuple(tuple[Any, ...]):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two coordinates are equal; missing modes count as zero."""
+        """Tell whether two coordinates are equal; missing modes count as zero, as does 0."""
+        if type(other) is int:
+            return other == 0 and _equal(self, ())
         return _equal(self, other) if is_tuple(other) else NotImplemented
 
     def __ne__(self, other: object) -> bool:
         """Tell whether two coordinates differ."""
-        return not _equal(self, other) if is_tuple(other) else NotImplemented
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
 
     def __hash__(self) -> int:
         """Hash of the plain tuple, zeros included."""
@@ -49,7 +52,7 @@ class ArithTuple(tuple[Any, ...]):
         """Add mode by mode; zero is the neutral element, and other integers are refused."""
         if isinstance(other, int):
             return _unless_offset(self, other)
-        if isinstance(other, Basis):
+        if isinstance(other, (Basis, BasisSum)):
             other = other.as_coord()
         if not is_tuple(other):
             return NotImplemented
@@ -65,6 +68,34 @@ class ArithTuple(tuple[Any, ...]):
 
     __rmul__ = __mul__
 
+    def __neg__(self) -> ArithTuple:
+        """The opposite coordinate."""
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        """Subtract mode by mode; zero changes nothing, and other integers are refused."""
+        return self + _negated(other)
+
+    def __rsub__(self, other: Any) -> Any:
+        """Subtract from a coordinate, or from zero."""
+        return -self + other
+
+    def __lt__(self, other: Any) -> bool:
+        """Tell whether the index of this coordinate is less: the last mode that differs decides."""
+        return _below(self, _coord_of("<", self, other))
+
+    def __gt__(self, other: Any) -> bool:
+        """Tell whether the index of this coordinate is more."""
+        return _below(_coord_of(">", self, other), self)
+
+    def __le__(self, other: Any) -> bool:
+        """Tell whether the index of this coordinate is not more."""
+        return not self > other
+
+    def __ge__(self, other: Any) -> bool:
+        """Tell whether the index of this coordinate is not less."""
+        return not self < other
+
     def __repr__(self) -> str:
         """An expression that evaluates back."""
         return f"ArithTuple({tuple(self)!r})"
@@ -79,6 +110,37 @@ def _equal(left: Any, right: Any) -> bool:
         pairs = zip_longest(_coord(left), _coord(right), fillvalue=0)
         return all(_equal(x, y) for x, y in pairs)
     return bool(left == right)
+
+
+def _below(left: Any, right: Any) -> bool:
+    """Tell whether one coordinate comes before another, the last mode counting most."""
+    if not is_tuple(left) and not is_tuple(right):
+        return bool(left < right)
+    pairs = list(zip_longest(_coord(left), _coord(right), fillvalue=0))
+    for x, y in reversed(pairs):
+        if not _equal(x, y):
+            return _below(x, y)
+    return False
+
+
+def _coord_of(sign: str, coord: Any, other: Any) -> Any:
+    """Return the other side of a comparison as a coordinate; zero is one, an offset is not."""
+    if isinstance(other, (Basis, BasisSum)):
+        return other.as_coord()
+    if is_tuple(other):
+        return other
+    if type(other) is int and other == 0:
+        return ()
+    raise ShapeError(
+        sign,
+        {"left": coord, "right": other},
+        f"{coord} is a coordinate and {other} is not",
+        "compare coordinates, or a coordinate with 0",
+    )
+
+
+def _negated(value: Any) -> Any:
+    return ArithTuple(_negated(part) for part in value) if is_tuple(value) else -value
 
 
 def _add(left: Any, right: Any) -> Any:
@@ -184,6 +246,14 @@ class Basis:
         """Addition commutes."""
         return self.__add__(other)
 
+    def __sub__(self, other: Any) -> Any:
+        """Subtract; the difference along one axis is a basis element again."""
+        return self + _negated(other)
+
+    def __rsub__(self, other: Any) -> Any:
+        """Subtract from a coordinate, or from zero."""
+        return -self + other
+
     def as_coord(self) -> ArithTuple:
         """Return the coordinate this element is: zeros but for its own mode.
 
@@ -218,6 +288,114 @@ class Basis:
         # A symbolic sum needs brackets; a number never does.
         scale = f"({scale})" if " " in scale else scale
         return "@".join((scale, *map(str, reversed(self.modes))))
+
+
+class BasisSum:
+    """A stride along several axes at once: a sum of basis elements, one for each axis.
+
+    Made by a layout of a coordinate that is given as the stride of a leaf. Adds to a coordinate and
+    scales; what needs a single axis refuses it. Prints its terms: ``1@0+2@1``.
+
+    >>> diagonal = basis_sum(E(0) + 2 * E(1))
+    >>> print(diagonal, 3 * diagonal, diagonal.as_coord())
+    1@0+2@1 3@0+6@1 (1, 2)
+    """
+
+    __slots__ = ("terms",)
+
+    terms: tuple[Basis, ...]
+
+    def __init__(self, terms: tuple[Basis, ...]) -> None:
+        """Keep the terms, in the order of their axes."""
+        object.__setattr__(self, "terms", tuple(sorted(terms, key=lambda term: term.modes)))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: strides are values."""
+        raise AttributeError(f"BasisSum is immutable; cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: strides are values."""
+        raise AttributeError(f"BasisSum is immutable; cannot delete {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle through the constructor."""
+        return BasisSum, (self.terms,)
+
+    def as_coord(self) -> ArithTuple:
+        """Return the coordinate that the sum is.
+
+        >>> basis_sum(E(0) + E(2)).as_coord()
+        ArithTuple((1, 0, 1))
+        """
+        total: Any = ArithTuple(())
+        for term in self.terms:
+            total = total + term
+        return total
+
+    def __mul__(self, scale: Any) -> Any:
+        """Scale every term."""
+        if isinstance(scale, (Basis, BasisSum, tuple)):
+            return NotImplemented
+        return basis_sum(ArithTuple(self.as_coord() * scale))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        """The opposite direction."""
+        return self * -1
+
+    def __add__(self, other: Any) -> Any:
+        """Add into a coordinate; zero is the neutral element, and other integers are refused."""
+        return self if type(other) is int and other == 0 else self.as_coord() + other
+
+    def __radd__(self, other: Any) -> Any:
+        """Addition commutes."""
+        return self.__add__(other)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal terms."""
+        if isinstance(other, BasisSum):
+            return self.terms == other.terms
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash of the terms."""
+        return hash(self.terms)
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ShapeError(
+            "stride",
+            {"stride": self},
+            f"the stride {self} moves along {len(self.terms)} axes at once",
+            "use strides along one axis each; composition, coalesce and layout_add take sums",
+        )
+
+    __lt__ = __gt__ = __le__ = __ge__ = __mod__ = __rmod__ = _refuse
+    __floordiv__ = __rfloordiv__ = __abs__ = __int__ = __index__ = _refuse
+
+    def __repr__(self) -> str:
+        """An expression that a layout reads as this stride."""
+        return " + ".join(map(repr, self.terms))
+
+    def __str__(self) -> str:
+        """The terms as CuTe prints them."""
+        return "+".join(map(str, self.terms))
+
+
+def basis_sum(coord: Any) -> Any:
+    """Return a coordinate as a stride: zero, a basis element, or a sum of several.
+
+    >>> basis_sum(E(0) + E(1)), basis_sum(ArithTuple((0, 3))), basis_sum(ArithTuple((0, 0)))
+    (E(0) + E(1), 3*E(1), 0)
+    """
+    terms = tuple(_terms(coord, ()))
+    return BasisSum(terms) if len(terms) > 1 else terms[0] if terms else 0
+
+
+def _terms(part: Any, path: tuple[int, ...]) -> list[Basis]:
+    if is_tuple(part):
+        return [term for i, entry in enumerate(part) for term in _terms(entry, (*path, i))]
+    return [Basis(part, path)] if part != 0 else []
 
 
 def E(*modes: int) -> Basis:

@@ -20,7 +20,7 @@ from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, is_tuple, shown
 
-__all__ = ["AnyLayout", "ComposedLayout", "Placed", "on_domain", "on_tensors"]
+__all__ = ["AnyLayout", "AnyPlaced", "ComposedLayout", "Placed", "on_domain", "on_tensors"]
 
 
 @dataclass(frozen=True, slots=True)

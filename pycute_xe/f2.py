@@ -148,7 +148,7 @@ def _text(value: Any) -> str:
     return f"({','.join(map(_text, value))})" if is_tuple(value) else str(value)
 
 
-def as_f2(composed: ComposedLayout | Layout) -> F2Layout:
+def as_f2(composed: ComposedLayout | Layout | F2Layout) -> F2Layout:
     """Return a layout of XOR strides that is the same function as a swizzled layout.
 
     Law: ``as_f2(X)(i) == X(i)`` for ``0 <= i < size(X)``. A leaf whose bits the swizzle treats

@@ -4,7 +4,8 @@ The grammar, blanks allowed between tokens::
 
     layout  = tree ":" tree
     tree    = leaf | "(" [ tree { "," tree } [ "," ] ] ")"
-    leaf    = integer | "_" integer { "@" integer }      e.g. 4  _4  -2  3@1@0
+    leaf    = term { "+" term }                          e.g. 3@0+2@1
+    term    = integer | "_" integer { "@" integer }      e.g. 4  _4  -2  3@1@0
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn, cast
 
-from pycute_xe.basis import Basis
+from pycute_xe.basis import Basis, basis_sum
 from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.signatures import MOST_LEVELS, typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
@@ -98,6 +99,15 @@ class _Reader:
         return tuple(modes)
 
     def leaf(self) -> Any:
+        """Read an integer, a basis element or a sum of those."""
+        value: Any = self.term()
+        while (isinstance(value, Basis) or is_tuple(value)) and self.peek() == "+":
+            self.at += 1
+            self.peek()
+            value = value + self.term()
+        return basis_sum(value) if is_tuple(value) else value
+
+    def term(self) -> Any:
         """Read an integer or a basis element."""
         match = _LEAF.match(self.text, self.at)
         if match is None:

@@ -108,7 +108,7 @@ def test_a_number_is_drawn_with_its_article() -> None:
     ("line", "words"),
     [
         ("gemm --targt bmg", "unknown option '--targt'. Did you mean '--target'?"),
-        ("emit --targt bmg", "'--target' is an option of atom, atoms, check, diff, gemm, lsc"),
+        ("emit --targt bmg", "'--target' is an option of atom, atoms, check, diff, gemm, layout"),
         ("emit --target bmg", "'--target' is an option of"),
         ("emit --zzz", "unknown option '--zzz'.\n"),
         ("--versoin", "Did you mean '--version'?"),

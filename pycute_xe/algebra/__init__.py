@@ -7,18 +7,18 @@ the standard library.
 
 from __future__ import annotations
 
-from pycute_xe.algebra.common import greatest_common_domain, layout_add
+from pycute_xe.algebra.bits import BitMatrix, bit_matrix, from_bit_matrix
+from pycute_xe.algebra.common import greatest_common_domain
 from pycute_xe.algebra.compose import filter, filter_zeros
 from pycute_xe.algebra.inverse import complement, nullspace
 from pycute_xe.algebra.rearrange import make_layout_like, sort, transform_layout
-from pycute_xe.algebra.relations import (
-    functionally_equal,
-    image,
-    is_bijective,
-    is_contiguous,
-    is_injective,
-    is_surjective,
+from pycute_xe.algebra.refining import (
+    coalesce_z,
+    common_coarsening,
+    common_refinement,
+    hier_unzip,
 )
+from pycute_xe.algebra.relations import is_contiguous
 from pycute_xe.algebra.swizzled import (
     blocked_product,
     coalesce,
@@ -26,6 +26,12 @@ from pycute_xe.algebra.swizzled import (
     downcast,
     flat_divide,
     flat_product,
+    functionally_equal,
+    image,
+    is_bijective,
+    is_injective,
+    is_surjective,
+    layout_add,
     left_inverse,
     logical_divide,
     logical_product,
@@ -44,8 +50,14 @@ from pycute_xe.algebra.swizzled import (
 )
 
 __all__ = [
+    "BitMatrix",
+    "bit_matrix",
+    "from_bit_matrix",
     "blocked_product",
     "coalesce",
+    "coalesce_z",
+    "common_coarsening",
+    "common_refinement",
     "complement",
     "composition",
     "downcast",
@@ -55,6 +67,7 @@ __all__ = [
     "flat_product",
     "functionally_equal",
     "greatest_common_domain",
+    "hier_unzip",
     "image",
     "is_bijective",
     "is_contiguous",

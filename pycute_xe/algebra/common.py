@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
+from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import coalesce, composition, flat_modes, from_modes, merged
 from pycute_xe.algebra.inverse import right_inverse
-from pycute_xe.basis import Basis
+from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.errors import DivisibilityError, ShapeError
-from pycute_xe.layout import Layout, size, unchecked
+from pycute_xe.layout import Layout, as_layout, size, unchecked
 from pycute_xe.typing import Mode, Shape, naming
 
 __all__ = ["greatest_common_domain", "layout_add", "max_common_layout", "max_common_vector"]
@@ -45,6 +46,13 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
 
 def _common(a: Layout, b: Layout) -> tuple[Layout, Any]:
+    if of_coordinates(as_layout(b)):
+        raise ShapeError(
+            "right_inverse",
+            {"layout": b},
+            "it maps to coordinates, which do not lie side by side",
+            "compose with a layout of the codomain to get integer offsets first",
+        )
     inverse = right_inverse(b)
     s, d = flat_modes(coalesce(composition(a, inverse)))[0]
     return inverse, s if d == 1 else 1
@@ -90,12 +98,16 @@ def _spans(value: Layout | Shape) -> list[tuple[int, int]]:
 def layout_add(a: Layout, b: Layout) -> Layout:
     """Return the layout of the sums of two layouts' offsets, index by index.
 
-    Law: ``layout_add(a, b)(i) == a(i) + b(i)`` for ``0 <= i < size``, coalesced; symmetric.
-    Raises `DivisibilityError` where the sizes differ or no mode order serves both, `ShapeError`
-    where a sum of strides is not a stride. The counterpart is in NVIDIA's PyCuTe; C++ has none.
+    Law: ``layout_add(a, b)(i) == a(i) + b(i)`` for ``0 <= i < size``, coalesced; symmetric. Basis
+    strides of different axes add to a stride along both. Raises `DivisibilityError` where the sizes
+    differ or no mode order serves both, `ShapeError` for a sum of a coordinate and an offset. The
+    counterpart is in NVIDIA's PyCuTe; C++ has none.
 
     >>> print(layout_add(Layout((4, 3), (1, 4)), Layout((4, 3), (3, 1))))
     (4,3):(4,5)
+    >>> from pycute_xe.basis import E
+    >>> print(layout_add(Layout(8, E(0)), Layout(8, 2 * E(1))))
+    8:1@0+2@1
     """
     left, right = coalesce(a), coalesce(b)
     domain = greatest_common_domain(left, right)
@@ -112,13 +124,16 @@ def layout_add(a: Layout, b: Layout) -> Layout:
     )
     sums: list[Mode] = []
     for (s, d), (_, e) in pairs:
-        if isinstance(d, Basis) != isinstance(e, Basis) and d != 0 and e != 0:
+        if d != 0 and e != 0 and _moves(d) != _moves(e):
             raise _unlike(a, b, d, e)
         total = d + e
-        if isinstance(total, tuple):
-            raise _unlike(a, b, d, e)
-        sums.append((s, total))
+        sums.append((s, basis_sum(total) if isinstance(total, tuple) else total))
     return from_modes(merged(sums))
+
+
+def _moves(stride: Any) -> bool:
+    """Tell whether a stride moves among coordinates."""
+    return isinstance(stride, (Basis, BasisSum))
 
 
 def _unlike(a: Layout, b: Layout, d: Any, e: Any) -> ShapeError:

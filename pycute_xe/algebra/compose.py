@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import gcd
 from typing import Any, TypeVar
 
-from pycute_xe.basis import Basis
+from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.errors import (
     DivisibilityError,
     RankError,
@@ -283,6 +283,8 @@ def _walked(
         if stride == 0:
             return shape, 0
         path: tuple[int, ...] = ()
+        if isinstance(stride, BasisSum):
+            return _walked_along(shape, stride, ends, *of)
         if isinstance(stride, Basis):
             path, stride = stride.modes, stride.value
             lhs = _part(of[0], path)
@@ -296,6 +298,22 @@ def _walked(
         shapes.append(s)
         strides.append(d)
     return tuple(shapes), tuple(strides)
+
+
+def _walked_along(shape: Any, stride: BasisSum, ends: Any, *of: Layout) -> Mode:
+    """Compose with a mode that moves along several axes: the sum of what it does along each."""
+    total: Any = 0
+    for term in stride.terms:
+        extent, step = _walked(_part(of[0], term.modes), shape, term, ends, *of)
+        if is_tuple(extent):
+            raise DivisibilityError(
+                "composition",
+                {"a": of[0], "b": of[1]},
+                f"the mode {shape}:{stride} of b takes several modes of a along {term}",
+                "use strides along one axis each, or coalesce a mode by mode",
+            )
+        total = total + step
+    return shape, basis_sum(total) if is_tuple(total) else total
 
 
 def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode:
@@ -362,9 +380,9 @@ def straight(lhs: list[Mode], extent: Any, step: Any) -> list[Mode] | None:
         fitting = [n for n in counts if not extent % n and all((n - 1) * c < s for s, c in inner)]
         count = max(fitting, default=1)
         stride = sum((c * d for (_, d), c in zip(lhs, digits, strict=False)), rest * lhs[-1][1])
-        if count == 1 or is_tuple(stride):
-            return None  # a sum of basis elements is not a stride
-        out.append((count, stride))
+        if count == 1:
+            return None
+        out.append((count, basis_sum(stride) if is_tuple(stride) else stride))
         last.append((count - 1) * step)
         extent, step = extent // count, step * count
     return merged(out) if _carry(lhs, last) is None else None

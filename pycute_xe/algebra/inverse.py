@@ -5,6 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from pycute_xe.algebra.axes import (
+    Placed,
+    along,
+    axes_of,
+    by_axis,
+    entry_of,
+    nested_by,
+    of_coordinates,
+)
 from pycute_xe.algebra.compose import as_tiler, composition, flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
@@ -69,13 +78,20 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     Law: with ``R = complement(L, n)``: ``cosize(L, R) >= n``, ``R`` is ordered, and
     ``make_layout(L, R)`` is injective where ``L`` is (stride-0 modes aside). Where a stride is not
     a multiple of what the smaller ones span, holes are left over that no layout fills.
-    Raises `DivisibilityError` when ``L`` overlaps itself or its modes interleave, as C++ does, and
-    when what is left over puts ``n`` out of reach. C++: ``complement``.
+    With basis strides mode ``i`` of ``R`` has the coordinates that ``L`` skips along axis ``i``,
+    and ``n`` is a shape of coordinates. Raises `DivisibilityError` when ``L`` overlaps itself or
+    its modes interleave, as C++ does, and when what is left over puts ``n`` out of reach;
+    `ShapeError` where ``n`` is not such a shape. C++: ``complement``, of integer strides.
 
     >>> print(complement(Layout((2, 2), (1, 6)), 24), complement(Layout((2, 2), (1, 3)), 10))
     (3,2):(2,12) 2:6
+    >>> from pycute_xe.basis import E
+    >>> print(complement(Layout((2, 3), (2 * E(0), E(1))), (8, 6)))
+    ((2,2),2):((1@0,4@0),3@1)
     """
     free, hole = gaps(layout, cotarget)
+    if hole is not None and of_coordinates(layout):
+        raise uneven(layout, cotarget, hole)
     if hole is not None:
         end = cosize(pair(layout, free))
         if end < product(cotarget):
@@ -93,6 +109,8 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     >>> gaps(Layout((2, 2), (1, 3)), 12)
     (Layout(2, 6), 2)
     """
+    if of_coordinates(as_layout(layout)):
+        return _gaps_of_axes(layout, cotarget)
     out: list[Mode] = []
     reach: Any = 1
     hole: Any = None
@@ -123,6 +141,33 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
         return from_modes(merged(out)), hole
     except UndecidableError as error:
         raise error.within("complement", {"layout": layout, "cotarget": cotarget}) from None
+
+
+def _gaps_of_axes(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
+    """Return the complement along each axis, and a hole of the first axis that has one."""
+    axes = axes_of("complement", layout)
+    if is_tuple(cotarget):
+        deeper = {path[0] for path in axes if len(path) > 1}
+        for i in range(len(cotarget)):
+            if i not in deeper:
+                axes.setdefault((i,), [])
+    elif cotarget != 1:
+        raise ShapeError(
+            "complement",
+            {"layout": layout, "cotarget": cotarget},
+            "the layout maps to coordinates, and the cotarget is not a shape of these",
+            "give an extent for each axis, as in (8, 8)",
+        )
+    parts: dict[tuple[int, ...], Layout] = {}
+    hole: Any = None
+    for path, placed in axes.items():
+        modes = from_modes([(s, d) for s, d, _ in placed])
+        end = product(entry_of(cotarget, path))
+        free, left_out = gaps(modes, end)
+        if left_out is not None and left_out < end:
+            hole = Basis(left_out, path)
+        parts[path] = along(layout, path, flat_modes(free))
+    return nested_by(parts), hole
 
 
 def _interleaved(layout: Layout, cotarget: IntTuple, d: Any, reach: Any) -> DivisibilityError:
@@ -163,67 +208,86 @@ def right_inverse(layout: Layout) -> Layout:
     """Return the longest layout ``R`` of whole modes with ``layout(R(i)) == i``.
 
     Law: ``layout(R(i)) == i`` for ``0 <= i < size(R)``; where ``layout`` is a compact bijection
-    ``R`` is its inverse. Raises `ShapeError` for basis or negative strides. C++:
-    ``right_inverse``.
+    ``R`` is its inverse. With basis strides ``R`` takes coordinates, one mode for each axis, and
+    ``layout(R(c)) == c`` for those of its shape. Raises `ShapeError` for negative strides and
+    for offsets among coordinates. C++: ``right_inverse``, of integer strides.
 
     >>> print(right_inverse(Layout((4, 8), (8, 1))))
     (8,4):(4,1)
+    >>> from pycute_xe.basis import E
+    >>> print(right_inverse(Layout((4, 5), (E(1), E(0)))))
+    (5,4):(4,1)
     """
     try:
-        starts = _starts(layout)
+        if of_coordinates(as_layout(layout)):
+            return by_axis("right_inverse", layout, lambda placed: _chained(layout, placed))
+        return from_modes(merged(_chained(layout, _placed(layout))))
     except UndecidableError as error:
         raise error.within("right_inverse", {"layout": layout}) from None
+
+
+def _chained(layout: Layout, placed: list[Placed]) -> list[Mode]:
+    """Return the modes that lead from each offset to the next, as far as they reach."""
+    # For each stride its extent, the longest, and the index at which its mode starts.
+    starts: dict[Any, Mode] = {}
+    for s, d, where in placed:
+        if d < 0:
+            raise _not_positive("right_inverse", layout, d)
+        if d not in starts or s > starts[d][0]:
+            starts[d] = (s, where)
     out: list[Mode] = []
     reach: Any = 1
     while reach in starts:
         s, at = starts[reach]
         out.append((s, at))
         reach = reach * s
-    return from_modes(merged(out))
+    return out
 
 
-def _starts(layout: Layout) -> dict[Any, Mode]:
-    """Return for each stride its extent, the longest, and the index at which its mode starts."""
-    starts: dict[Any, Mode] = {}
+def _placed(layout: Layout) -> list[Placed]:
+    """Return the merged modes with the index at which each starts."""
+    out: list[Placed] = []
     where: Any = 1
     for s, d in merged(flat_modes(layout)):
-        if (type(d) is not int and isinstance(d, Basis)) or d < 0:
-            raise _not_positive("right_inverse", layout, d)
-        if d not in starts or s > starts[d][0]:
-            starts[d] = (s, where)
+        out.append((s, d, where))
         where = where * s
-    return starts
+    return out
 
 
 def left_inverse(layout: Layout) -> Layout:
     """Return a layout ``R`` with ``R(layout(i)) == i``, for an injective layout.
 
-    Law: ``R(layout(i)) == i`` for ``0 <= i < size(layout)``.
-    Raises `DivisibilityError` when the layout is not injective or its gaps are too uneven; C++,
-    where a stride is not a multiple of the one before it. C++: ``left_inverse``.
+    Law: ``layout(R(layout(i))) == layout(i)`` for ``0 <= i < size(layout)``; where no stride is 0
+    that is ``R(layout(i)) == i``, and otherwise ``R(layout(i))`` is the first index of the offset.
+    With basis strides ``R`` takes coordinates, one mode for each axis. Raises `DivisibilityError`
+    when two strides share an offset or the gaps are too uneven; C++, where a stride is not a
+    multiple of the one before it. C++: ``left_inverse``, of integer strides.
 
     >>> left = left_inverse(Layout((4, 8), (16, 2)))
     >>> [left(Layout((4, 8), (16, 2))(i)) for i in (0, 5, 31)]
     [0, 5, 31]
+    >>> from pycute_xe.basis import E
+    >>> print(left_inverse(Layout((4, 5), (2 * E(1), E(0)))), left_inverse(Layout((2, 4), (0, 3))))
+    (5,(2,4)):(4,(0,1)) (3,4):(0,2)
     """
-    modes = merged(flat_modes(layout))
     try:
-        moving = _moving("left_inverse", layout, modes)
+        if of_coordinates(as_layout(layout)):
+            return by_axis("left_inverse", layout, lambda placed: _counted(layout, placed))
+        return from_modes(merged(_counted(layout, _placed(layout))))
     except UndecidableError as error:
         raise error.within("left_inverse", {"layout": layout}) from None
-    if len(moving) != len(modes):
-        raise DivisibilityError(
-            "left_inverse", {"layout": layout}, "a stride is 0: offsets repeat", "filter it first"
-        )
-    placed: list[tuple[Any, ...]] = []
-    where: Any = 1
-    for d, s in moving:
-        placed.append((d, s, where))
-        where = where * s
-    try:
-        return from_modes(merged(_counting(layout, in_order(placed))))
-    except UndecidableError as error:
-        raise error.within("left_inverse", {"layout": layout}) from None
+
+
+def _counted(layout: Layout, placed: list[Placed]) -> list[Mode]:
+    """Return the modes that count the coordinates of placed modes, those of stride 0 left out."""
+    moving: list[tuple[Any, ...]] = []
+    for s, d, where in placed:
+        if d == 0 or (type(d) is not int and same(d, 0)):
+            continue
+        if d < 0:
+            raise _not_positive("left_inverse", layout, d)
+        moving.append((d, s, where))
+    return _counting(layout, in_order(moving))
 
 
 def _counting(layout: Layout, placed: list[tuple[Any, ...]]) -> list[Mode]:
@@ -285,6 +349,13 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
         parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(layout)[len(tiler) :])
     tile = as_tiler(tiler)
+    if of_coordinates(tile):
+        # The tile moves among the modes of the layout, each of which is an axis.
+        axes = as_layout(layout).shape
+        rest, hole = gaps(tile, axes if is_tuple(axes) else (axes,))
+        if hole is not None:
+            raise uneven(tile, axes, hole)
+        return composition(layout, pair(tile, rest))
     extent = product(as_layout(layout).shape)
     rest, hole = gaps(tile, extent)
     if hole is not None and hole < extent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
@@ -12,6 +13,7 @@ from pycute_xe.layout import (
     Layout,
     append,
     as_layout,
+    coshape,
     cosize,
     make_layout,
     make_ordered_layout,
@@ -47,11 +49,30 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
         parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(block)[len(tiler) :])
     copies, block = as_tiler(tiler), as_layout(block)
+    if of_coordinates(block):
+        return pair(block, composition(_room(block, copies), copies))
     most = product(block.shape) * cosize(copies)
     free, hole = gaps(block, most)
     if hole is not None and product(free.shape) < cosize(copies):
         raise uneven(block, most, hole)
     return pair(block, composition(free, copies))
+
+
+def _room(block: Layout, copies: Layout) -> Layout:
+    """Return the places of copies among coordinates: between those of the block, then onwards.
+
+    Copies that are counted go on along the last axis, those of coordinates along their own ones.
+    """
+    ends = coshape(block)
+    most = product(block.shape) * product(coshape(copies))
+    if of_coordinates(copies):
+        room = tuple(product(end) * most for end in ends)
+    else:
+        room = (*(1 for _ in ends[1:]), product(ends[-1]) * most)
+    free, hole = gaps(block, room)
+    if hole is not None:
+        raise uneven(block, room, hole)
+    return free
 
 
 @typed
@@ -129,14 +150,19 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
 
 
 @typed
-def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layout:
+def tile_to_shape(
+    block: Layout, target: Shape, order: IntTuple = None, *, rounded: bool = False
+) -> Layout:
     """Repeat a layout until it fills ``target``, the copies in the given order of modes.
 
-    Raises `DivisibilityError` when the block does not divide the target, `RankError` when it has
-    more modes. C++: ``tile_to_shape``.
+    Law: mode ``i`` has the extent ``target[i]``; ``rounded`` up to whole blocks where asked.
+    Raises `DivisibilityError` when the block does not divide the target and it is not, `RankError`
+    when the block has more modes. C++: ``tile_to_shape``, which rounds numbers of the run time.
 
     >>> print(tile_to_shape(Layout((2, 2), (2, 1)), (4, 6)))
     ((2,2),(2,3)):((2,4),(1,8))
+    >>> print(tile_to_shape(Layout((4, 2)), (6, 3), rounded=True))
+    ((4,2),(2,2)):((1,8),(4,16))
     """
     extents: tuple[Any, ...] = product_each(target)
     if not all(is_integer(adopted(extent)) for extent in extents):
@@ -159,12 +185,12 @@ def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layou
             left_over = bool(extent % step)
         except UndecidableError as error:
             raise error.within("tile_to_shape", {"block": block, "target": target}) from None
-        if left_over:
+        if left_over and not rounded:
             raise DivisibilityError(
                 "tile_to_shape",
                 {"block": block, "target": target},
                 f"the extent {step} of the block does not divide {extent}",
-                f"use a target extent of {round_up(extent, step)}",
+                f"use a target extent of {round_up(extent, step)}, or rounded=True",
             )
     counts = tuple(map(ceil_div, extents, product_each(padded.shape)))
     copies = make_ordered_layout(counts, order or tuple(range(len(extents))))

@@ -32,6 +32,7 @@ from pycute_xe.typing import is_tuple
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pycute_xe.analysing import Analysis
     from pycute_xe.explaining import Explanation
 
 __all__ = ["layout_command"]
@@ -63,6 +64,7 @@ class LayoutOutcome:
     value: Any
     explanation: Explanation | None = None
     files: tuple[str, ...] = ()
+    analysis: Analysis | None = None
 
     @property
     def layout(self) -> Layout | ComposedLayout | None:
@@ -84,6 +86,7 @@ class LayoutOutcome:
                 "value": _json(self.value),
                 "offsets": self._offsets(),
                 "explanation": why and {"title": why.title, "rule": why.rule, "steps": steps},
+                "analysis": self.analysis and dict(self.analysis.rows()),
                 "files": list(self.files),
             },
             indent=2,
@@ -112,7 +115,9 @@ class LayoutOutcome:
         if self.explanation is not None:
             console.print()
             console.print(Text(str(self.explanation)), soft_wrap=True)
-        if self.layout is not None:
+        if self.analysis is not None:
+            console.print(Text("\n".join(str(self.analysis).splitlines()[1:])), soft_wrap=True)
+        elif self.layout is not None:
             self._show_grid(console, self.layout)
         for path in self.files:
             console.print(Text(f"wrote {path}"), soft_wrap=True)
@@ -190,6 +195,13 @@ def _json(value: Any) -> Any:
 @save_option
 @click.option("--explain", is_flag=True, help="Show the steps of the outermost operation.")
 @click.option("--shape", metavar="ROWSxCOLS", help="The tensor's, of a layout of Triton or XeGPU.")
+@click.option("--analyse", is_flag=True, help="Show what accesses of subgroups cost.")
+@click.option("--bits", type=int, default=16, show_default=True, help="Bits of an element.")
+@click.option("--lanes", type=int, default=16, show_default=True, help="Lanes of a subgroup.")
+@click.option("--vector", type=int, default=1, show_default=True, help="Elements of a lane.")
+@click.option(
+    "--target", default="bmg", show_default=True, help="The target whose banks are counted."
+)
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 def layout_command(
     expression: str,
@@ -197,6 +209,11 @@ def layout_command(
     save: str | None,
     explain: bool,
     shape: str | None,
+    analyse: bool,
+    bits: int,
+    lanes: int,
+    vector: int,
+    target: str,
     json: bool,
 ) -> None:
     """Evaluate an expression of the layout algebra: print its value, a table, a drawing.
@@ -212,11 +229,15 @@ def layout_command(
       pycute-xe layout 'Layout<Shape<_4,_8>,Stride<_8,_1>>'
       pycute-xe layout 'coalesce((4,8):(1,4))' --save layout.json
       pycute-xe layout '#xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>' --shape 8x16
+      pycute-xe layout '(16,64):(64,1)' --analyse --bits 32 --target bmg
 
     It is read, never executed as a program. The first line is the value. A table follows for
     layouts of one or two modes, and in a terminal with colours a drawing.
     """  # noqa: D301 - the backspace keeps click from joining the lines
     if expression.lstrip().startswith("#"):
+        if analyse:
+            wrong = "only accesses of layouts over offsets are analysed, not of tensors"
+            raise InputError("layout", {"analyse": True}, wrong, "leave --analyse out")
         _show_tensor(expression, shape, svg, save, explain, json)
         return
     if shape is not None:
@@ -235,8 +256,17 @@ def layout_command(
     if svg is not None and not isinstance(value, (Layout, ComposedLayout)):
         condition = f"the value {value} is not a layout and cannot be drawn"
         raise InputError("layout", {"svg": svg}, condition, "leave --svg out")
-    files = saved_drawing("layout", svg, value)
-    report(LayoutOutcome(expression, value, explanation, files), json)
+    costs = _analysed(value, target, bits, lanes, vector) if analyse else None
+    files = saved_drawing("layout", svg, value if costs is None else costs)
+    report(LayoutOutcome(expression, value, explanation, files, costs), json)
+
+
+def _analysed(value: Any, target: str, bits: int, lanes: int, vector: int) -> Analysis:
+    """Return what accesses through a layout cost, with the banks of a target."""
+    from pycute_xe.analysing import analysis
+    from pycute_xe.arch.banks import banks
+
+    return analysis(value, bits=bits, lanes=lanes, vector=vector, banks=banks(target)[0])
 
 
 def _show_tensor(

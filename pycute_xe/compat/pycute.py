@@ -21,6 +21,8 @@ from itertools import chain
 from typing import Any, Union
 
 from pycute_xe import algebra, layout as core, swizzle as swizzles
+from pycute_xe.algebra.compose import flat_modes, from_modes
+from pycute_xe.algebra.inverse import gaps
 from pycute_xe.compat.pycute_tuples import (
     Integer,
     crd2crd,
@@ -36,7 +38,7 @@ from pycute_xe.compat.pycute_tuples import (
     slice_,
     tuple_max,
 )
-from pycute_xe.errors import RankError, ShapeError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.int_tuple import elem_scale, inner_product, product, shape_div
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
@@ -341,26 +343,54 @@ def complement(layout: Any, max_idx: Any = 1) -> Layout:
 def right_inverse(layout: core.Layout | int | None) -> Any:
     """Return ``R`` with ``layout(R(i)) == i``; ``None`` stays, an integer is its layout.
 
+    As in pycute it ends where two modes have one stride, and where a stride is 0.
+
     >>> print(right_inverse(Layout((4, 8), (8, 1))))
     (8, 4):(4, 1)
     """
-    return _inverted(algebra.right_inverse, layout)
+    if layout is None or not isinstance(layout, core.Layout):
+        return None if layout is None else Layout(layout)
+    algebra.right_inverse(layout)  # refuses what has none
+    return own(_chained(layout))
+
+
+def _chained(layout: core.Layout) -> core.Layout:
+    """Return the modes by ascending stride, as long as each goes on where the last one ends."""
+    placed: list[tuple[int, int, int]] = []
+    where = 1
+    for s, d in flat_modes(layout):
+        if s != 1:
+            placed.append((d, s, where))
+        where *= s
+    out: list[tuple[int, int]] = []
+    reach = 1
+    for d, s, at in sorted(placed):
+        if d != reach:
+            break
+        out.append((s, at))
+        reach *= s
+    return algebra.coalesce(from_modes(out))
 
 
 @typed
 def left_inverse(layout: core.Layout | int | None) -> Any:
     """Return ``R`` with ``R(layout(i)) == i``; ``None`` stays, an integer is its layout.
 
-    >>> print(left_inverse(Layout((4, 8), (8, 1))))
-    (8, 4):(4, 1)
+    Where the layout and its complement together hit every offset, the answer is pycute's, which
+    counts offsets that are never hit behind the others; elsewhere `pycute_xe.left_inverse`.
+
+    >>> print(left_inverse(Layout((4, 8), (8, 1))), left_inverse(Layout(4, 2)))
+    (8, 4):(4, 1) (2, 4):(4, 1)
     """
-    return _inverted(algebra.left_inverse, layout)
-
-
-def _inverted(invert: Callable[[Any], Any], layout: core.Layout | int | None) -> Any:
-    if layout is None:
-        return None
-    return own(invert(layout)) if isinstance(layout, core.Layout) else Layout(layout)
+    if layout is None or not isinstance(layout, core.Layout):
+        return None if layout is None else Layout(layout)
+    result = algebra.left_inverse(layout)
+    try:
+        rest, hole = gaps(layout, 1)
+    except DivisibilityError:
+        return own(result)
+    whole = hole is None and all(d != 0 for s, d in flat_modes(layout) if s != 1)
+    return own(_chained(core.make_layout(layout, rest)) if whole else result)
 
 
 @typed

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, cast
 
+from pycute_xe.analysing import Analysis
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.banks import BankUse
 from pycute_xe.arch.dpas import Dpas
@@ -21,6 +22,7 @@ from pycute_xe.cutlass import as_subject
 from pycute_xe.dialects import Distributed
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
+from pycute_xe.drawing.of_access import of_analysis, of_banks
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.of_tensor import of_tensor
@@ -388,43 +390,6 @@ def _legend(numbers: dict[tuple[int, int, int], int]) -> tuple[str, ...]:
     return tuple(f"{g}:({m},{n})" if groups else f"({m},{n})" for g, m, n in few)
 
 
-# ------------------------------------------------------------ of banks
-# An access to shared local memory, bank by bank and turn by turn.
-
-
-def of_banks(use: BankUse) -> Scene:
-    """Return the words that an access wants: banks across, turns down, byte addresses inside.
-
-    Raises `ShapeError` for more words than a drawing can show.
-    """
-    width = use.banks.width
-    cells = [
-        Cell(
-            turn,
-            bank,
-            turn,
-            (str(word * width),),
-            (("bank", bank), ("turn", turn), ("address", word * width)),
-            f"bytes {word * width} to {word * width + width - 1}: bank {bank}, turn {turn + 1}",
-        )
-        for bank, words in enumerate(use.by_bank)
-        for turn, word in enumerate(words)
-    ]
-    # Unused banks are shown empty: that they idle is what a conflict is about.
-    cells += [
-        Cell(0, bank, None, ("",), (("bank", bank), ("turn", 0)), f"bank {bank} is not used")
-        for bank, words in enumerate(use.by_bank)
-        if not words
-    ]
-    return Scene(
-        f"Words in {use.banks.count} banks",
-        (f"{use}.", "Each word is named by its byte address; dashed banks idle."),
-        (make_panel("", cells, ("turn", "bank"), framed=False),),
-        legend_title="turn",
-        legend=tuple(map(str, range(min(16, use.turns)))),
-    )
-
-
 # ------------------------------------------------------------ dispatch
 
 AnyLayout = Layout | ComposedLayout
@@ -442,6 +407,7 @@ Drawable = (
     | Message
     | Block2DMessage
     | BankUse
+    | Analysis
     | Plan
     | Timeline
     | Distributed
@@ -469,13 +435,13 @@ def draw(
     are those of the work-item that its layouts say, registers show what its messages do, and red
     corners mark where the two differ. Operations and names stand for their atoms. A `TiledCopy` is
     drawn as it lies in memory, a `Block2D` message also as it lies in registers, padding included,
-    an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank. A
-    `Plan` of work-groups is drawn in time, a `Timeline` with as many places as it has, and what
-    ``native.explain`` says of machine code instruction by instruction. A tensor of another
-    project's layout (`dialects.layout_of`) is drawn whole, subgroups framed. A `Layout`
-    or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
-    side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
-    such functions by name.
+    an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank,
+    an `Analysis` access by access. A `Plan` of work-groups is drawn in time, a `Timeline` with as
+    many places as it has, and what ``native.explain`` says of machine code instruction by
+    instruction. A tensor of another project's layout (`dialects.layout_of`) is drawn whole,
+    subgroups framed. A `Layout` or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several,
+    in a mapping by name, stand side by side. ``colour`` is a function of an offset: equal numbers
+    modulo 16, equal colours; or such functions by name.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
     "zooms" of a tiled MMA or copy the whole work-group at one glance, its subgroups, their
     instructions or messages, and the work-items of one; "permutation" of a tiled MMA its parts
@@ -570,7 +536,9 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             return of_tiled_copy(x, subgroup)
         case Distributed():
             return of_tensor(x)
-        case Plan() | Timeline() | BankUse() | Block2D() | Message() | Block2DMessage():
+        case (
+            Plan() | Timeline() | BankUse() | Analysis() | Block2D() | Message() | Block2DMessage()
+        ):
             return _instruction(x)
         case Pictured():
             return x.scene
@@ -579,10 +547,16 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
 
 
 def _instruction(
-    x: Plan | Timeline | BankUse | Block2D | Message | Block2DMessage,
+    x: Plan | Timeline | BankUse | Analysis | Block2D | Message | Block2DMessage,
 ) -> Scene:
-    if isinstance(x, (Plan, Timeline)):
-        return of_schedule(x)
-    if isinstance(x, BankUse):
-        return of_banks(x)
-    return of_block2d(x) if isinstance(x, Block2D) else of_lsc(x)
+    match x:
+        case Plan() | Timeline():
+            return of_schedule(x)
+        case BankUse():
+            return of_banks(x)
+        case Analysis():
+            return of_analysis(x)
+        case Block2D():
+            return of_block2d(x)
+        case Message() | Block2DMessage():
+            return of_lsc(x)

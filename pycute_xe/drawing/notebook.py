@@ -277,6 +277,7 @@ _SHOWN = {
     ("pycute_xe.arch.lsc.message", "Message"),
     ("pycute_xe.arch.lsc.message", "Block2DMessage"),
     ("pycute_xe.arch.banks", "BankUse"),
+    ("pycute_xe.analysing.report", "Analysis"),
     ("pycute_xe.kernel.schedules.plan", "Plan"),
     ("pycute_xe.kernel.schedules.coverage", "Timeline"),
 }

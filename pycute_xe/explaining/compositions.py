@@ -489,8 +489,9 @@ def explain_left_inverse(script: Script, layout: Layout) -> Layout:
     where: Any = 1
     for s, d in modes:
         if d == 0:
-            script.stop(f"{mode_text((s, d))} never moves: its offset has {s} indices, not one")
-        placed.append((d, s, where))
+            script.say(f"{mode_text((s, d))} never moves: of its {s} indices the first counts")
+        else:
+            placed.append((d, s, where))
         where = where * s
     return _ended(script, _counted(script, in_order(placed)))
 

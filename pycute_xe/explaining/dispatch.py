@@ -9,11 +9,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
+from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
+from pycute_xe.algebra.product import logical_product
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted, with_article
 from pycute_xe.explaining import compositions as composing
+from pycute_xe.explaining.coordinates import along_axes
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
@@ -199,6 +202,10 @@ def explain_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _PRODUCTS.by_mode(script, block, tiler)
     copies = as_tiler(tiler)
+    if of_coordinates(block):
+        out = logical_product(block, copies)
+        script.say(f"the block {block}, and the copies in its complement along each axis", out)
+        return out
     room = size(block) * cosize(copies)
     with script.within(
         f"the free offsets: complement of the block {block} up to "
@@ -267,6 +274,11 @@ def explain_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _DIVIDES.by_mode(script, layout, tiler)
     tile = as_tiler(tiler)
+    if of_coordinates(tile):
+        out = inverse.logical_divide(layout, tile)
+        script.say(f"the tile {tile} and its complement along each axis of {_plain(layout.shape)}")
+        script.say("composed with the layout: (tile, rest)", out)
+        return out
     total = size(layout)
     with script.within(f"the rest: complement of the tile {tile} in the {total} indices of A"):
         rest, hole = composing.explain_gaps(script, tile, total)
@@ -310,15 +322,21 @@ EXPLAINED: dict[str, tuple[Explainer, str]] = {
         "R(c) = A(B(c)): each mode of B walks over the modes of A with its stride.",
     ),
     "complement": (
-        composing.explain_complement,
+        along_axes(inverse.complement, composing.explain_complement),
         "What lies free between the steps of each mode, and above the last, up to the cotarget.",
     ),
     "right_inverse": (
-        composing.through_inverse(composing.explain_right_inverse, inverse.right_inverse),
+        along_axes(
+            inverse.right_inverse,
+            composing.through_inverse(composing.explain_right_inverse, inverse.right_inverse),
+        ),
         "L(R(i)) = i: follow the strides 1, 2, … as far as they join without a gap.",
     ),
     "left_inverse": (
-        composing.through_inverse(composing.explain_left_inverse, inverse.left_inverse),
+        along_axes(
+            inverse.left_inverse,
+            composing.through_inverse(composing.explain_left_inverse, inverse.left_inverse),
+        ),
         "R(L(i)) = i: each stride gives back the part of the index that it carries.",
     ),
     "logical_divide": (composing.beneath(explain_logical_divide), _DIVIDE),
@@ -403,7 +421,20 @@ def explain(
     shown = arguments[0] if target is values[0] and len(arguments) == 1 else arguments
     shown = shown if is_tuple(shown) else (shown,)
     title = f"{name}({', '.join(map(_text, shown))})"
-    return Explanation(title, rule, tuple(script.steps), result, refusal=refusal)
+    steps = tuple(script.steps)
+    asked = refusal is not None and name in _OF_TWO and _are_layouts(values)
+    question = (target, *values) if asked else ()
+    return Explanation(title, rule, steps, result, refusal, question)
+
+
+_OF_TWO = {"composition", *(name for name in EXPLAINED if name.endswith(("divide", "product")))}
+
+
+def _are_layouts(values: tuple[Any, ...]) -> bool:
+    """Whether two operands are a plain layout and one, or an integer."""
+    return (
+        len(values) == 2 and isinstance(values[0], Layout) and isinstance(values[1], (int, Layout))
+    )
 
 
 def _is_of_atoms(operation: Any) -> bool:

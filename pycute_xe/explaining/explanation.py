@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any, NoReturn
 
 from pycute_xe.errors import CuteError
+from pycute_xe.explaining.nearest import nearest_operand, refinement_of
 from pycute_xe.typing import Mode, shown
 
 __all__ = [
@@ -45,8 +46,9 @@ class Explanation:
     """How an operation came to its result, step by step. Made by `explain`.
 
     ``result`` is what the operation returned and ``refusal`` the error it raised, one of them
-    ``None``; the steps tell which error, so two explanations compare without it. ``print`` shows
-    plain text, a notebook a list.
+    ``None``; the steps tell which error, so two explanations compare without it. Of a refused
+    composition, divide or product ``question`` is the operation and its layouts; what it would have
+    taken stands below the refusal. ``print`` shows plain text, a notebook a list.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Explanation:
     steps: tuple[Step, ...]
     result: Any = None
     refusal: CuteError | None = field(default=None, compare=False)
+    question: tuple[Any, ...] = field(default=(), compare=False)
 
     _repr_mimebundle_ = shown
 
@@ -80,6 +83,29 @@ class Explanation:
         where = f" at step {number}" if number else ""
         return f"Refused{where}: {kind}: {self.refusal}"
 
+    @property
+    def nearest(self) -> Any:
+        """The second operand nearest to the given one that is taken, if one is near."""
+        return nearest_operand(*self.question) if self.question else None
+
+    @property
+    def refinement(self) -> tuple[int, ...] | None:
+        """The least shape of indices that has the cuts of both operands, if there is one."""
+        return refinement_of(*self.question[1:]) if self.question else None
+
+    def ways(self) -> list[str]:
+        """Return what would have been taken, line by line.
+
+        >>> Explanation("t", "r", ()).ways()
+        []
+        """
+        lines: list[str] = []
+        if self.nearest is not None:
+            lines.append(f"Nearest operand that is taken: {self.nearest}")
+        if self.refinement is not None:
+            lines.append(f"Least refinement of both: {self.refinement}")
+        return lines
+
     def __repr__(self) -> str:
         """The title."""
         return f"<{type(self).__name__} {self.title}>"
@@ -89,7 +115,7 @@ class Explanation:
         lines = [self.title, self.rule]
         for number, step in self.numbered():
             lines.append(f"{'   ' * step.depth} {number}. {step}")
-        return "\n".join([*lines, self.ending])
+        return "\n".join([*lines, self.ending, *self.ways()])
 
     def _repr_markdown_(self) -> str:
         """Notebooks show this: a nested list, values as code."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pycute_xe.basis import ArithTuple, Basis
+from pycute_xe.basis import ArithTuple, Basis, BasisSum
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
 from pycute_xe.int_tuple.nesting import congruent, leaves
 from pycute_xe.signatures import STUMBLES, blame, demand_leaf, typed
@@ -487,7 +487,7 @@ def as_coordinate(value: Any) -> ArithTuple:
     >>> as_coordinate(0), as_coordinate((1, 2))
     (ArithTuple(()), ArithTuple((1, 2)))
     """
-    if isinstance(value, Basis):
+    if isinstance(value, (Basis, BasisSum)):
         return value.as_coord()
     if is_tuple(value):
         return ArithTuple(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Never, cast
 
-from pycute_xe.basis import ArithTuple, Basis
+from pycute_xe.basis import ArithTuple, Basis, BasisSum, basis_sum
 from pycute_xe.errors import (
     CongruenceError,
     CoordError,
@@ -61,7 +61,7 @@ def frozen(value: Any, name: str, level: int = 0) -> IntTuple:
     if isinstance(value, list):
         value = tuple(cast("list[Any]", value))
     if isinstance(value, ArithTuple):
-        return value  # a sum of basis elements, which no layout takes
+        return value  # a sum of basis elements, the stride of a leaf
     if not is_tuple(value):
         return adopted(value)
     if level >= MOST_LEVELS:
@@ -92,7 +92,23 @@ def is_valid(shape: Shape, stride: Stride, level: int = 0) -> bool:
     return True
 
 
-_LEAVES = frozenset({int, Basis})
+_LEAVES = frozenset({int, Basis, BasisSum})
+
+
+def summed(shape: Shape, stride: Stride) -> Stride:
+    """Return strides in which coordinates at leaves of the shape are sums of basis elements.
+
+    >>> from pycute_xe.basis import E
+    >>> summed((4, 8), (E(0) + E(1), 2))
+    (E(0) + E(1), 2)
+    """
+    if isinstance(stride, ArithTuple):
+        return stride if is_tuple(shape) else basis_sum(stride)
+    if is_tuple(shape) and is_tuple(stride) and len(shape) == len(stride):
+        return tuple(map(summed, shape, stride))
+    return stride
+
+
 _LEFT_OUT = cast("Shape", None)
 
 
@@ -153,7 +169,7 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
         check_shape(shape, whole_shape)
     if is_tuple(stride):
         raise _incongruent(whole_shape, whole_stride)
-    if type(stride) is not int and not isinstance(stride, (Basis, Symbolic)):
+    if type(stride) is not int and not isinstance(stride, (Basis, BasisSum, Symbolic)):
         raise ShapeError(
             "Layout",
             {"shape": whole_shape, "stride": whole_stride},
@@ -163,11 +179,11 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
 
 
 def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
+    fix = "give one stride for each leaf of the shape, nested alike"
+    if type(stride) is int:
+        fix += f"; compact_col_major({quoted(shape)}, {stride}) goes on from the stride {stride}"
     return CongruenceError(
-        "Layout",
-        {"shape": shape, "stride": stride},
-        "shape and stride nest differently",
-        "give one stride for each leaf of the shape, nested alike",
+        "Layout", {"shape": shape, "stride": stride}, "shape and stride nest differently", fix
     )
 
 
@@ -178,9 +194,9 @@ class Layout:
     """A function from coordinates to offsets: a shape, and a stride for each of its leaves.
 
     Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
-    strides are integers (elements) or basis elements ``k*E(i)``, nested alike. Any of these
-    integers may be symbolic. Without strides the layout is compact, first mode fastest. ``len(L)``
-    is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are not extents,
+    strides are integers (elements), basis elements ``k*E(i)`` or sums of those, nested alike. Any
+    of these integers may be symbolic. Without strides the layout is compact, first mode fastest.
+    ``len(L)`` is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are not extents,
     `CongruenceError` where the two nest differently. C++: ``cute::Layout``.
 
     >>> L = Layout((4, 8), (8, 1))
@@ -215,6 +231,7 @@ class Layout:
             elif not is_valid(shape, stride):
                 # Lists, which become tuples, or a mistake, which is then explained.
                 shape, stride = frozen(shape, "shape"), frozen(stride, "stride")
+                stride = summed(shape, stride)
                 check_layout(shape, stride, shape, stride)
                 agree(leaves((shape, stride)))
         except STUMBLES as error:
@@ -333,7 +350,12 @@ def completed(strides: Stride, value: Any) -> Any:
     """Add zeros for the modes that the strides name and the value leaves out; offsets stay."""
     if type(strides) is int:
         return value
-    zeros = [Basis(0, d.modes).as_coord() for d in leaves(strides) if isinstance(d, Basis)]
+    zeros = [
+        Basis(0, term.modes).as_coord()
+        for d in leaves(strides)
+        if isinstance(d, (Basis, BasisSum))
+        for term in ((d,) if isinstance(d, Basis) else d.terms)
+    ]
     return sum(zeros, as_coordinate(value)) if zeros else value
 
 

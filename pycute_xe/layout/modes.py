@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from pycute_xe.basis import Basis, E
+from pycute_xe.basis import Basis, BasisSum, E
 from pycute_xe.errors import CongruenceError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import (
     congruent,
@@ -124,8 +124,9 @@ def coshape(layout: Layout) -> IntTuple:
     total: Any = 0
     shape = flatten_tuple(as_layout(layout).shape)
     for s, d in zip(shape, flatten_tuple(layout.stride), strict=True):
-        value = d.value if isinstance(d, Basis) else d
-        total = total + (s - 1) * (-d if value < 0 else d)
+        for part in d.terms if isinstance(d, BasisSum) else (d,):
+            value = part.value if isinstance(part, Basis) else part
+            total = total + (s - 1) * (-part if value < 0 else part)
     return _plus_one(completed(layout.stride, total))
 
 

@@ -6,6 +6,7 @@ layout. The identity tensor is the one whose value at a coordinate is the coordi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -37,6 +38,22 @@ __all__ = [
 ]
 
 AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
+
+
+def _without_slices(index: Any) -> Any:
+    """Return an index with ``None`` for each ``:``."""
+    if is_tuple(index):
+        return tuple(map(_without_slices, index))
+    if not isinstance(index, slice):
+        return index
+    if index != slice(None):
+        raise CoordError(
+            "Tensor",
+            {"index": quoted(cast("object", index))},
+            "a slice with an end or a step is not a mode",
+            "keep the mode with : or None, and take a part with compose",
+        )
+    return None
 
 
 @typed_fields
@@ -87,15 +104,56 @@ class Tensor:
         """The rank of the layout."""
         return len(self.layout)
 
-    def __getitem__(self, index: object) -> NoReturn:
-        """Refuse brackets: a tensor is called, as its layout is. Raises `CoordError`."""
-        wanted = quoted(index) if type(index) in (int, tuple) else "coord"
+    @typed
+    def __getitem__(self, index: Any) -> Any:
+        """Return what a call with the same coordinate does; ``:`` keeps a mode, as ``None`` does.
+
+        Raises `CoordError` for a slice with an end or a step.
+
+        >>> t = make_tensor(None, Layout((4, 8), (8, 1)))
+        >>> t[1, 2], t[1, :](2), t[1, None](2)
+        (10, 10, 10)
+        """
+        coord = _without_slices(index)
+        return self(*coord) if is_tuple(coord) else self(coord)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write the element at a coordinate into the data.
+
+        Raises `CoordError` for a coordinate that keeps a mode, for a tensor without data and for an
+        offset past the end.
+
+        >>> data = [0] * 8
+        >>> make_tensor(data, Layout((4, 2)))[1, 1] = 7
+        >>> data
+        [0, 0, 0, 0, 0, 7, 0, 0]
+        """
+        place = Tensor(None, self.base, self.layout)[index]
+        if self.data is None or isinstance(place, Tensor):
+            wrong = "the tensor has no data" if self.data is None else "a mode is kept"
+            fix = "give an element's coordinate, and data that can be written"
+            raise CoordError("Tensor", {"index": quoted(index)}, f"{wrong}: nothing to write", fix)
+        try:
+            self.data[place] = value
+        except (IndexError, OverflowError) as error:
+            raise self._beyond(index, place) from error
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: the length of a tensor is its rank, not that of an array. Raises `CoordError`."""
         raise CoordError(
             "Tensor",
-            {"index": quoted(index)},
-            "a tensor is called with a coordinate, not indexed with brackets",
-            f"write tensor({wanted.strip('()')}); None keeps a mode, as in tensor(None, 2)",
+            {"tensor": self},
+            "a tensor is not an array",
+            "tensor.data[table(tensor.layout)] has its elements",
         )
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the elements, first mode fastest.
+
+        >>> list(make_tensor("abcdef", Layout((2, 3), (3, 1))))
+        ['a', 'd', 'b', 'e', 'c', 'f']
+        """
+        return (self(i) for i in range(product(self.shape)))
 
     @typed
     def __call__(self, *coord: Coord) -> Any:

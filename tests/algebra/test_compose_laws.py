@@ -109,9 +109,10 @@ def test_a_walk_may_step_in_several_modes(
         composition(a, Layout(shape[0] + 1, step))
 
 
-def test_a_walk_in_two_coordinates_has_no_stride() -> None:
-    with pytest.raises(DivisibilityError, match="do not step evenly"):
-        composition(Layout((4, 8), (E(0), E(1))), Layout(2, 5))
+def test_a_walk_in_two_coordinates_has_a_sum_as_stride() -> None:
+    walk = composition(Layout((4, 8), (E(0), E(1))), Layout(3, 5))
+    assert walk == Layout(3, E(0) + E(1))
+    assert [walk(i) for i in range(3)] == [(i, i) for i in range(3)]
 
 
 def test_a_tuple_drops_the_modes_that_it_does_not_name() -> None:

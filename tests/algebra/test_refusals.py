@@ -44,6 +44,20 @@ REFUSALS = {
         {"a": A, "b": Layout(5, 5)},
         "stride 5 and extent 5 do not step evenly through the mode 4:1",
     ),
+    "composition: a sum of axes takes several modes": Refusal(
+        lambda: algebra.composition(Layout(((2, 2), 4), ((5, 1), 9)), Layout(4, E(0) + E(1))),
+        DivisibilityError,
+        "composition",
+        {"a": Layout(((2, 2), 4), ((5, 1), 9)), "b": Layout(4, E(0) + E(1))},
+        "the mode 4:1@0+1@1 of b takes several modes of a along 1@0",
+    ),
+    "inverses: along several axes": Refusal(
+        lambda: algebra.right_inverse(Layout(4, E(0) + E(1))),
+        ShapeError,
+        "right_inverse",
+        {"layout": Layout(4, E(0) + E(1))},
+        "the stride 1@0+1@1 is along several axes at once among coordinates",
+    ),
     "composition: backwards": Refusal(
         lambda: algebra.composition(A, Layout(2, -1)),
         DivisibilityError,
@@ -128,19 +142,61 @@ REFUSALS = {
         {"layout": Layout(4, -1)},
         "stride -1 is not a positive integer",
     ),
-    "right_inverse: coordinates": Refusal(
-        lambda: algebra.right_inverse(COORDINATES),
+    "right_inverse: negative stride": Refusal(
+        lambda: algebra.right_inverse(Layout(4, -1)),
         ShapeError,
         "right_inverse",
-        {"layout": COORDINATES},
-        "stride 1@0 is not a positive integer",
+        {"layout": Layout(4, -1)},
+        "stride -1 is not a positive integer",
     ),
-    "left_inverse: repeats": Refusal(
-        lambda: algebra.left_inverse(Layout((4, 2), (1, 0))),
-        DivisibilityError,
+    "left_inverse: negative stride": Refusal(
+        lambda: algebra.left_inverse(Layout(4, -1)),
+        ShapeError,
         "left_inverse",
-        {"layout": Layout((4, 2), (1, 0))},
-        "a stride is 0: offsets repeat",
+        {"layout": Layout(4, -1)},
+        "stride -1 is not a positive integer",
+    ),
+    "inverses: offsets among coordinates": Refusal(
+        lambda: algebra.right_inverse(Layout((4, 2), (E(0), 1))),
+        ShapeError,
+        "right_inverse",
+        {"layout": Layout((4, 2), (E(0), 1))},
+        "the stride 1 is an offset among coordinates",
+    ),
+    "inverses: an axis inside another": Refusal(
+        lambda: algebra.left_inverse(Layout((4, 2), (E(0), E(0, 1)))),
+        ShapeError,
+        "left_inverse",
+        {"layout": Layout((4, 2), (E(0), E(0, 1)))},
+        "1@0 moves along an axis that 1@1@0 divides",
+    ),
+    "complement: of coordinates, up to a number": Refusal(
+        lambda: algebra.complement(COORDINATES, 8),
+        ShapeError,
+        "complement",
+        {"layout": COORDINATES, "cotarget": 8},
+        "the cotarget is not a shape of these",
+    ),
+    "complement: coordinates out of reach": Refusal(
+        lambda: algebra.complement(Layout((2, 2), (E(0), 3 * E(0))), (8,)),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (E(0), 3 * E(0))), "cotarget": (8,)},
+        "2@0 stays out of reach",
+    ),
+    "divide: coordinates out of reach": Refusal(
+        lambda: algebra.logical_divide(Layout((8, 2)), Layout((2, 2), (E(0), 3 * E(0)))),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (E(0), 3 * E(0))), "cotarget": (8, 2)},
+        "2@0 stays out of reach",
+    ),
+    "product: coordinates out of reach": Refusal(
+        lambda: algebra.logical_product(Layout((2, 2), (E(0), 3 * E(0))), Layout(2)),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (E(0), 3 * E(0))), "cotarget": (40,)},
+        "2@0 stays out of reach",
     ),
     "left_inverse: overlap": Refusal(
         lambda: algebra.left_inverse(Layout((4, 4), (1, 2))),
@@ -341,6 +397,9 @@ def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
 def test_way_out_works() -> None:
     """Where a message gives a number, doing as it says is accepted."""
     assert str(algebra.tile_to_shape(Layout(6), 12)) == "((6,2)):((1,6))"
-    assert REFUSALS["tile_to_shape: uneven"].caught().fix == "use a target extent of 12"
+    assert (
+        REFUSALS["tile_to_shape: uneven"].caught().fix
+        == "use a target extent of 12, or rounded=True"
+    )
     assert REFUSALS["upcast: downwards"].caught().fix.endswith("a multiple of 2")
     assert str(algebra.upcast(Layout(4, -2), 2)) == "4:-1"

@@ -121,8 +121,9 @@ def test_swizzled_layouts_that_print_can_be_read(layout: Any) -> None:
 
 def test_every_operation_on_layouts_can_be_called() -> None:
     taken = {*algebra.__all__, *swizzled.__all__, *cx.layout.__all__}
-    # The first takes a function; the others serve the library itself.
-    taken -= {"transform_layout", "as_layout", "has_symbols", "pair", "unchecked"}
+    # The first two take a function, matrices have no text; the others serve the library itself.
+    taken -= {"transform_layout", "hier_unzip", "BitMatrix", "bit_matrix", "from_bit_matrix"}
+    taken -= {"as_layout", "has_symbols", "pair", "unchecked"}
     assert taken <= OPERATIONS.keys()
     makers = {"ComposedLayout", "Swizzle", "make_swizzle", "E", "as_f2"}
     assert OPERATIONS.keys() - taken == makers
@@ -482,3 +483,17 @@ def test_the_command_is_listed() -> None:
     assert "layout" in CliRunner().invoke(cli.main, ["--help"]).stdout
     assert run().exit_code == 2
     assert run("4:1", "--nonsense").exit_code == 2
+
+
+def test_what_a_layout_costs_is_shown_and_drawn(tmp_path: Path) -> None:
+    picture = tmp_path / "accesses.svg"
+    arguments = ["layout", "(16,4):(64,1)", "--analyse", "--bits", "32", "--svg", str(picture)]
+    shown = CliRunner().invoke(cli.main, arguments)
+    assert shown.exit_code == 0
+    assert "64 turns of 16 banks of 4 bytes, 60 lost" in shown.output
+    assert "Sw<4,0,6> takes 4 turns" in shown.output
+    assert "bank" in picture.read_text(encoding="utf-8")
+    document = json.loads(CliRunner().invoke(cli.main, [*arguments[:5], "--json"]).output)
+    assert document["analysis"]["aliasing"] == "none"
+    plain = CliRunner().invoke(cli.main, ["layout", "(4,8):(8,1)", "--json"])
+    assert json.loads(plain.output)["analysis"] is None

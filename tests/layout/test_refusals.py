@@ -323,6 +323,20 @@ REFUSALS = {
         {"shape": (4, 4), "stride": E(0) + E(1)},
         "stride (1, 1) is a coordinate, as a sum of basis elements is",
     ),
+    "order: of a coordinate and an offset": Refusal(
+        lambda: E(0) + E(1) < 4,
+        ShapeError,
+        "<",
+        {"left": E(0) + E(1), "right": 4},
+        "(1, 1) is a coordinate and 4 is not",
+    ),
+    "a sum of basis elements has no remainder": Refusal(
+        lambda: Layout(4, E(0) + E(1)).stride % 4,
+        ShapeError,
+        "stride",
+        {"stride": Layout(4, E(0) + E(1)).stride},
+        "the stride 1@0+1@1 moves along 2 axes at once",
+    ),
     "Layout: sum of basis elements in a mode": Refusal(
         lambda: Layout((4, (2, 2)), (1, E(0) + E(1))),
         ShapeError,
@@ -527,7 +541,9 @@ def test_refused(refusal: Refusal) -> None:
 def immutable() -> list[BaseException]:
     """The errors of trying to change values."""
     found: list[BaseException] = []
-    for value, name in ((A, "shape"), (A, "stride"), (A, "other"), (E(0), "value"), (E(0), "x")):
+    both = Layout(4, E(0) + E(1)).stride
+    values = (A, "shape"), (A, "stride"), (A, "other"), (E(0), "value"), (E(0), "x"), (both, "x")
+    for value, name in values:
         with pytest.raises(AttributeError, match=f"immutable; cannot set {name}") as set_:
             setattr(value, name, 1)
         with pytest.raises(AttributeError, match=f"immutable; cannot delete {name}") as delete:

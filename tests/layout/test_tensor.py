@@ -227,3 +227,17 @@ def test_tensors_over_arrays_compare() -> None:
     assert tensor != make_tensor(data, Layout((4, 2)))
     assert make_tensor("abcd", Layout(4)) == make_tensor("abcd", Layout(4))
     assert tensor != 3
+
+
+def test_brackets_call_iterate_and_write() -> None:
+    layout = Layout((4, (2, 3)), (6, (3, 1)))
+    data = list(range(100, 124))
+    t = make_tensor(data, layout)
+    for i in range(4):
+        for j in range(6):
+            assert t[i, j] == t[i, :][(j,)] == t[i, None]((j,)) == 100 + layout(i, j)
+    assert list(t) == [100 + layout(i) for i in range(24)]
+    assert list(t[2, :]) == [t(2, j) for j in range(6)]
+    t[3, (1, 2)] = -1
+    assert data[layout(3, (1, 2))] == -1
+    assert data.count(-1) == 1

@@ -48,12 +48,40 @@ def refused(coords: Any, condition: str, of: Any = A) -> Refusal:
 
 REFUSALS = {
     # ---- tensors
-    "Tensor: brackets": Refusal(
-        lambda: tensor.make_tensor(None, Layout((4, 8)))[3],
+    "Tensor: part of a mode": Refusal(
+        lambda: tensor.make_tensor(None, Layout((4, 8)))[1:3, 0],
         CoordError,
         "Tensor",
-        {"index": "3"},
-        "a tensor is called with a coordinate, not indexed with brackets",
+        {"index": "slice(1, 3, None)"},
+        "a slice with an end or a step is not a mode",
+    ),
+    "Tensor: writing without data": Refusal(
+        lambda: tensor.make_tensor(None, Layout((4, 8))).__setitem__((1, 3), 5),
+        CoordError,
+        "Tensor",
+        {"index": "(1, 3)"},
+        "the tensor has no data: nothing to write",
+    ),
+    "Tensor: writing a mode": Refusal(
+        lambda: tensor.make_tensor([0] * 32, Layout((4, 8))).__setitem__((1, None), 5),
+        CoordError,
+        "Tensor",
+        {"index": "(1, None)"},
+        "a mode is kept: nothing to write",
+    ),
+    "Tensor: writing past the end": Refusal(
+        lambda: tensor.make_tensor([0], Layout((4, 8))).__setitem__((1, 3), 5),
+        CoordError,
+        "Tensor",
+        {"coord": (1, 3), "layout": Layout((4, 8))},
+        "offset 13 is past the end of the data",
+    ),
+    "Tensor: as an array": Refusal(
+        lambda: np.asarray(tensor.make_tensor(None, Layout((4, 8)))),
+        CoordError,
+        "Tensor",
+        {"tensor": tensor.make_tensor(None, Layout((4, 8)))},
+        "a tensor is not an array",
     ),
     "Tensor: past the end": Refusal(
         lambda: tensor.make_tensor("abc", REVERSED)((1, 3)),

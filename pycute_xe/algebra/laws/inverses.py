@@ -102,15 +102,22 @@ def _reached(layout: law.Function, end: Any) -> str | None:
 def left_inverse(layout: law.Function, result: law.Function) -> str | None:
     """Judge ``left_inverse(layout)``: which index an offset came from.
 
-    Law: ``result(layout(i)) == i`` for ``0 <= i < size(layout)``. CuTe: ``left_inverse`` in
-    ``layout.hpp``.
+    Law: ``result(layout(i)) == i`` for ``0 <= i < size(layout)``, of the first index where strides
+    of 0 repeat an offset. CuTe: ``left_inverse`` in ``layout.hpp``.
 
     >>> left_inverse(Layout((4, 8), (16, 2)), Layout((2, 8, 4), (0, 4, 1)))
     >>> left_inverse(Layout((4, 8), (16, 2)), Layout((8, 4), (4, 1)))
     'result(layout(1)) is 2, the index is 1'
     """
+    first: dict[Any, Any] = {}
+    for i in law.points(size(layout)):
+        first.setdefault(layout(i), i)
     return law.agree(
-        size(layout), "result(layout({c}))", lambda i: result(layout(i)), "the index", lambda i: i
+        size(layout),
+        "result(layout({c}))",
+        lambda i: result(layout(i)),
+        "the index",
+        lambda i: first.get(layout(i), i),
     )
 
 

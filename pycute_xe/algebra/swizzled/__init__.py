@@ -24,6 +24,7 @@ from pycute_xe.algebra.swizzled.domain import (
     flatten,
     get,
     group,
+    layout_add,
     logical_divide,
     logical_product,
     max_common_layout,
@@ -41,6 +42,13 @@ from pycute_xe.algebra.swizzled.domain import (
     zipped_divide,
     zipped_product,
 )
+from pycute_xe.algebra.swizzled.relating import (
+    functionally_equal,
+    image,
+    is_bijective,
+    is_injective,
+    is_surjective,
+)
 
 __all__ = [
     "append",
@@ -53,7 +61,13 @@ __all__ = [
     "flat_product",
     "flatten",
     "get",
+    "functionally_equal",
     "group",
+    "image",
+    "is_bijective",
+    "is_injective",
+    "is_surjective",
+    "layout_add",
     "left_inverse",
     "logical_divide",
     "logical_product",

@@ -7,10 +7,12 @@ from math import gcd
 from typing import Any, TypeVar, overload
 
 from pycute_xe import layout as plain
-from pycute_xe.algebra import compose, inverse, recast
+from pycute_xe.algebra import bits, compose, inverse, recast
+from pycute_xe.chained import Chained
 from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
-from pycute_xe.f2 import as_f2
+from pycute_xe.f2 import F2Layout, as_f2
+from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle, make_swizzle
@@ -170,29 +172,51 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
         )
     if hasattr(a, "rearranged"):
         return a.rearranged(compose.composition(a.beneath, b))
+    general = _of_functions(a, b)
+    if general is not None:
+        return general
     if isinstance(a, ComposedLayout):
         return a.with_layout(compose.composition(a.layout, b))
     if isinstance(b, Swizzle):
         return _through(a, b)
     if isinstance(b, ComposedLayout):
-        if b.offset:
-            raise DivisibilityError(
-                "composition",
-                {"a": a, "b": b},
-                f"the offset {b.offset} of b is not zero",
-                "compose with its layout, and add the offset of a by hand",
-            )
-        reached, end = plain.cosize(b.layout), plain.size(a)
-        if reached > end:
-            raise DivisibilityError(
-                "composition",
-                {"a": a, "b": b},
-                f"b reaches offset {reached - 1}, beyond the {end} indices of a",
-                "use an a with as many, since beyond them its bits move on unevenly",
-            )
-        outer = _through(a, b.swizzle)
-        return outer.with_layout(compose.composition(outer.layout, b.layout))
+        return _through_swizzled(a, b)
     return compose.composition(a, b)
+
+
+def _of_functions(a: Any, b: Any) -> Any:
+    """Return the composition of chains and of layouts of XOR strides, ``None`` for others."""
+    if isinstance(a, Chained):
+        inner: Any = a.inner
+        return a.with_inner(composition(inner, b))
+    if isinstance(b, Chained):
+        return Chained(a, 0, b)
+    if isinstance(a, F2Layout) and (type(b) is int or isinstance(b, (Layout, ComposedLayout))):
+        return bits.composed_bits(a, as_f2(Layout(b) if isinstance(b, int) else b))
+    if isinstance(b, F2Layout) and isinstance(a, (Layout, ComposedLayout, F2Layout)):
+        return bits.composed_bits(as_f2(a), b)
+    return None
+
+
+def _through_swizzled(a: Layout, b: ComposedLayout) -> ComposedLayout:
+    """Return a layout of a swizzled layout as a swizzle of a layout."""
+    if b.offset:
+        raise DivisibilityError(
+            "composition",
+            {"a": a, "b": b},
+            f"the offset {b.offset} of b is not zero",
+            "compose with its layout, and add the offset of a by hand",
+        )
+    reached, end = plain.cosize(b.layout), plain.size(a)
+    if reached > end:
+        raise DivisibilityError(
+            "composition",
+            {"a": a, "b": b},
+            f"b reaches offset {reached - 1}, beyond the {end} indices of a",
+            "use an a with as many, since beyond them its bits move on unevenly",
+        )
+    outer = _through(a, b.swizzle)
+    return outer.with_layout(compose.composition(outer.layout, b.layout))
 
 
 def _merged(a: Swizzle, b: Swizzle) -> Swizzle:
@@ -259,8 +283,17 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
 
 
 def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
-    if type(layout) is not ComposedLayout:
-        return invert(layout)
+    if type(layout) is Chained and operation == "left_inverse":
+        return _left_inverse_of_chain(layout)
+    if isinstance(layout, F2Layout):
+        return (
+            bits.left_inverse_of_bits(layout)
+            if operation == "left_inverse"
+            else bits.right_inverse_of_bits(layout)
+        )
+    if not isinstance(layout, ComposedLayout):
+        plain_layout: Any = layout
+        return invert(plain_layout)
     if layout.offset:
         raise DivisibilityError(
             operation,
@@ -270,3 +303,15 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
         )
     # A swizzle is its own inverse.
     return _through(invert(layout.layout), layout.swizzle)
+
+
+def _left_inverse_of_chain(layout: Chained) -> Chained:
+    """Return the inverses of the parts, the other way round, with the offset taken off between."""
+    inverse_of: Any = left_inverse
+    if isinstance(layout.outer, Swizzle):
+        # A swizzle is its own inverse, on as many offsets as the chain reaches.
+        end = max(layout(i) for i in range(product(layout.shape))) + 1
+        undone: Any = ComposedLayout(layout.outer, 0, Layout(end))
+    else:
+        undone = inverse_of(layout.outer)
+    return Chained(inverse_of(layout.inner), -layout.offset, undone)

@@ -9,10 +9,12 @@ from math import gcd
 from typing import Any, overload
 
 from pycute_xe import layout as plain
-from pycute_xe.algebra import common, compose, inverse, product, rearrange
-from pycute_xe.composed import ComposedLayout, on_domain, on_tensors
+from pycute_xe.algebra import bits, common, compose, inverse, product, rearrange
+from pycute_xe.composed import AnyPlaced, ComposedLayout, on_domain, on_tensors
+from pycute_xe.f2 import F2Layout
+from pycute_xe.int_tuple import flatten_tuple
 from pycute_xe.layout import Layout
-from pycute_xe.typing import Coord, at_most
+from pycute_xe.typing import Coord, IntTuple, at_most
 
 __all__ = [
     "append",
@@ -24,6 +26,7 @@ __all__ = [
     "flatten",
     "get",
     "group",
+    "layout_add",
     "logical_divide",
     "logical_product",
     "prepend",
@@ -107,14 +110,14 @@ def _alike(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> bool:
 # ------------------------------------------------------------ domain
 
 append = on_domain(plain.append)
-flatten = on_tensors(plain.flatten)
+_flattened = on_tensors(plain.flatten)
 get = on_domain(plain.get)
 group = on_tensors(plain.group)
 prepend = on_domain(plain.prepend)
 select = on_domain(plain.select)
 take = on_tensors(plain.take)
 
-coalesce = on_tensors(compose.coalesce)
+_coalesced = on_tensors(compose.coalesce)
 flat_divide = on_tensors(inverse.flat_divide)
 logical_divide = on_tensors(inverse.logical_divide)
 tiled_divide = on_tensors(inverse.tiled_divide)
@@ -127,6 +130,63 @@ tile_to_shape = on_domain(product.tile_to_shape)
 tiled_product = on_domain(product.tiled_product)
 with_shape = on_domain(rearrange.with_shape)
 zipped_product = on_domain(product.zipped_product)
+
+
+@overload
+def coalesce(layout: F2Layout, profile: IntTuple = None) -> F2Layout: ...
+@overload
+def coalesce(layout: AnyPlaced, profile: IntTuple = None) -> AnyPlaced: ...
+def coalesce(layout: Any, profile: IntTuple = None) -> Any:
+    """Return the same function with as few modes as its order allows, flat.
+
+    Law: plain layouts, those beneath swizzles and those of tensors as
+    `pycute_xe.algebra.compose.coalesce`, which says what a profile does; of XOR strides the bits of
+    the index are regrouped, without a profile. C++: ``coalesce``.
+
+    >>> from pycute_xe.f2 import F2
+    >>> print(coalesce(F2Layout((2, (2, 4)), (F2(1), (F2(2), F2(9))))))
+    (4,4):(F2(1),F2(9))
+    """
+    if type(layout) is F2Layout and profile is None:
+        return bits.coalesced(layout)
+    placed: Any = layout
+    return _coalesced(placed, profile)
+
+
+@overload
+def layout_add(a: F2Layout, b: F2Layout) -> F2Layout: ...
+@overload
+def layout_add(a: Layout, b: Layout) -> Layout: ...
+def layout_add(a: Any, b: Any) -> Any:
+    """Return the layout of the sums of two layouts' offsets, by XOR for those of XOR strides.
+
+    Law: ``layout_add(a, b)(i) == a(i) + b(i)``, as `pycute_xe.algebra.common.layout_add`, or
+    ``a(i) ^ b(i)`` where both have XOR strides. The counterpart is in NVIDIA's PyCuTe.
+
+    >>> from pycute_xe.f2 import F2
+    >>> print(layout_add(F2Layout(8, F2(1)), F2Layout(8, F2(2))))
+    8:F2(3)
+    """
+    if type(a) is F2Layout and type(b) is F2Layout:
+        return bits.summed_bits(a, b)
+    left: Any = a
+    return common.layout_add(left, b)
+
+
+@overload
+def flatten(layout: tuple[Any, ...]) -> tuple[Any, ...]: ...
+@overload
+def flatten(layout: AnyPlaced) -> AnyPlaced: ...
+def flatten(layout: Any) -> Any:
+    """Return the same function of a flat shape, or the leaves of a tuple.
+
+    Law: every leaf is a mode of its own; of layouts, composed layouts, tensors and tuples.
+    C++: ``flatten``.
+
+    >>> print(flatten(Layout(((2, 3), 4))), flatten(((2, 3), 4)))
+    (2,3,4):(1,2,6) (2, 3, 4)
+    """
+    return flatten_tuple(layout) if type(layout) is tuple else _flattened(layout)
 
 
 @overload

@@ -1,0 +1,203 @@
+"""Complements, inverses, divides and products of layouts that map to coordinates.
+
+The oracle lists coordinates with loops; the operands marked so are those of NVlabs/CuTe's tests
+(test_complement.py, test_inverse_right.py, test_inverse_left.py at commit 13af37e).
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import Any
+
+import pytest
+
+from pycute_xe.algebra import (
+    complement,
+    composition,
+    left_inverse,
+    logical_divide,
+    logical_product,
+    right_inverse,
+)
+from pycute_xe.basis import E
+from pycute_xe.errors import DivisibilityError
+from pycute_xe.layout import Layout, make_layout, size
+
+# The C operand of SM70's 8x8x4 MMA, as NVlabs/CuTe's tests have it.
+SM70 = Layout(((2, 2, 2), (2, 2, 2)), ((E(0), 2 * E(1), 4 * E(0)), (E(1), 2 * E(0), 4 * E(1))))
+TORN = Layout(((2, 2, 2), (2, 2, 2)), ((E(0), 2 * E(1), 6 * E(0)), (E(1), 2 * E(0), 4 * E(1))))
+THEIRS = [
+    Layout(3, E(0)),
+    Layout(3, 4 * E(2)),
+    Layout((2, 5, 3), (4 * E(1), 5 * E(0), 16 * E(1))),
+    Layout((2, 3, 5), (4 * E(1), 5 * E(0), 7 * E(2, 1))),
+    Layout((2, 3, 5), (4 * E(1), 0, 7 * E(2, 1))),
+    Layout((4, 5), (E(0), E(1))),
+    Layout((4, 5), (E(1), E(0))),
+    Layout((4, 5), (E(1), E(4, 1))),
+    Layout((4, 5), (2 * E(0), 2 * E(1))),
+    Layout((3, (2, 2)), (34 * E(0), (2 * E(0), 2 * E(1)))),
+    SM70,
+    TORN,
+]
+
+
+def padded(value: Any, ranks: Any) -> Any:
+    """A coordinate as plain tuples, with the zeros that its space has and it leaves out."""
+    if not isinstance(ranks, tuple):
+        return value
+    given = tuple(value) if isinstance(value, tuple) else ()
+    return tuple(padded(given[i] if i < len(given) else 0, r) for i, r in enumerate(ranks))
+
+
+def points(layout: Layout, ranks: Any) -> list[Any]:
+    return [padded(layout(i), ranks) for i in range(size(layout))]
+
+
+def space(layout: Layout) -> Any:
+    """The nesting of the coordinates of a layout, with 0 at its leaves."""
+    tree: Any = {}
+    flat = [d for d in flattened(layout.stride) if d != 0]
+    for d in flat:
+        at = tree
+        for mode in d.modes:
+            at = at.setdefault(mode, {})
+    return ranked(tree)
+
+
+def flattened(tree: Any) -> list[Any]:
+    return (
+        [leaf for part in tree for leaf in flattened(part)] if isinstance(tree, tuple) else [tree]
+    )
+
+
+def ranked(tree: Any) -> Any:
+    return tuple(ranked(tree.get(i, {})) for i in range(max(tree) + 1)) if tree else 0
+
+
+@pytest.mark.parametrize("layout", THEIRS, ids=str)
+def test_inverses_undo_coordinates(layout: Layout) -> None:
+    ranks = space(layout)
+    left, right = left_inverse(layout), right_inverse(layout)
+    seen = points(layout, ranks)
+    for i in range(size(layout)):
+        assert seen[left(seen[i])] == seen[i]
+    for i in range(size(right)):
+        assert right(seen[right(i)]) == right(i)
+    if len(set(seen)) == len(seen):
+        assert [left(c) for c in seen] == list(range(size(layout)))
+
+
+def random_coordinates(rng: random.Random) -> Layout:
+    """Modes that go on along one of two axes each, with even gaps, shuffled."""
+    reach = [1, 1]
+    modes = []
+    for _ in range(rng.randint(1, 4)):
+        axis, extent = rng.randrange(2), rng.choice((2, 3, 4))
+        reach[axis] *= rng.choice((1, 1, 2))
+        modes.append((extent, reach[axis] * E(axis)))
+        reach[axis] *= extent
+    rng.shuffle(modes)
+    return Layout(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+
+
+def test_random_inverses_and_complements() -> None:
+    rng = random.Random(34)
+    for _ in range(300):
+        layout = random_coordinates(rng)
+        ranks = space(layout)
+        seen = points(layout, ranks)
+        assert [left_inverse(layout)(c) for c in seen] == list(range(size(layout)))
+        right = right_inverse(layout)
+        ends = tuple(size(mode) for mode in right)
+        for c in product(*map(range, ends)):
+            assert padded(layout(right(c)), ranks) == c
+        # nothing longer: the next coordinate along each axis is not hit, the others at 0
+        for axis, end in enumerate(ends):
+            assert padded((0,) * axis + (end,), ranks) not in seen
+        rest = points(complement(layout, (48,) * len(ranks)), ranks)
+        sums = [tuple(a + b for a, b in zip(c, d, strict=True)) for c in seen for d in rest]
+        assert len(set(sums)) == len(sums)
+        assert set(product(*(range(48) for _ in ranks))) <= set(sums)
+
+
+def test_complements_as_pycute_gives_them() -> None:
+    # docs/04_layout_algebra.md of NVlabs/CuTe, without the modes of extent 1 that it keeps
+    layout = Layout((2, 5, 3), (4 * E(1), 5 * E(0), 16 * E(1)))
+    assert complement(layout) == Layout((5, (4, 2)), (E(0), (E(1), 8 * E(1))))
+    assert complement(Layout(3, E(0))) == Layout((1,), (0,))
+
+
+def test_inverses_as_pycute_gives_them() -> None:
+    assert right_inverse(Layout((4, 5), (E(1), E(0)))) == Layout((5, 4), (4, 1))
+    assert right_inverse(Layout((4, 5), (2 * E(0), 2 * E(1)))) == Layout((1, 1), (0, 0))
+    assert size(right_inverse(SM70)) == 64
+
+
+def test_divides_by_coordinates() -> None:
+    rng = random.Random(35)
+    tried = 0
+    while tried < 60:
+        layout = Layout((rng.choice((8, 12)), rng.choice((6, 8))), (rng.choice((1, 8)), 100))
+        s, t, d = rng.choice((2, 4)), rng.choice((2, 3)), rng.choice((1, 2))
+        if layout.shape[0] % (s * d) or layout.shape[1] % t:
+            continue
+        tile = Layout((t, s), (E(1), d * E(0)))
+        divided = logical_divide(layout, tile)
+        values = [layout(i) for i in range(size(layout))]
+        assert sorted(divided(i) for i in range(size(divided))) == sorted(values)
+        for i, j in product(range(t), range(s)):
+            assert divided((i, j), 0) == layout(j * d, i)
+        tried += 1
+
+
+def test_products_of_coordinates_do_not_overlap() -> None:
+    rng = random.Random(36)
+    refused = 0
+    for _ in range(60):
+        block = random_coordinates(rng)
+        ranks = space(block)
+        counted = rng.choice((2, 3, 5))
+        try:
+            out = logical_product(block, counted)
+        except DivisibilityError:
+            refused += 1
+            continue
+        assert out[0] == block
+        seen = points(out, ranks)
+        assert len(set(seen)) == len(seen) == counted * size(block)
+    assert refused < 40  # copies that do not fill the gaps evenly
+    out = logical_product(Layout((2, 3), (E(0), E(1))), Layout((4, 2), (E(1), E(0))))
+    wanted = set(product(range(4), range(12)))
+    assert set(points(out, (0, 0))) == wanted
+
+
+def test_an_inverse_composes_with_its_layout() -> None:
+    identity = composition(SM70, right_inverse(SM70))
+    assert points(identity, (0, 0)) == [(i % 8, i // 8) for i in range(64)]
+    assert make_layout(left_inverse(SM70)) == make_layout(right_inverse(SM70))
+
+
+# NVlabs/CuTe, test/test_logical_divide.py (commit 2f1e813): test_zipped_divide_coord,
+# which divides (8,8):(9,1).
+TILERS = [
+    Layout(4, E(0)),
+    Layout(4, E(1)),
+    Layout(4, 2 * E(0)),
+    Layout(4, 2 * E(1)),
+    Layout((4, 4), (E(1), 2 * E(0))),
+    Layout((5, 7), (3 * E(1), 2 * E(0))),
+]
+
+
+@pytest.mark.parametrize("tiler", TILERS, ids=str)
+def test_divides_by_the_tilers_of_pycute(tiler: Layout) -> None:
+    layout = Layout((8, 8), (9, 1))
+    divided = logical_divide(layout, tiler)
+    assert len(divided) == 2
+    for i in range(size(tiler)):
+        x, y = padded(tiler(i), (0, 0))
+        assert divided(i, 0) == 9 * x + y
+    seen = {divided(i) for i in range(size(divided))}
+    assert {layout(i) for i in range(64)} <= seen
