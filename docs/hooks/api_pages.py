@@ -1,20 +1,58 @@
-"""Adds one reference page per module to the site, from the lowest floor to the highest.
+"""Adds the reference to the site: a page per module, from the lowest floor up, and one per name.
 
-The order is that of the floors contract in pyproject.toml, which names every module: a new
-module is documented without touching the site's configuration.
+The order of the modules is that of the floors contract in pyproject.toml, which names every module:
+a new module is documented without touching the site's configuration. The page of a module lists its
+public names; each of these has a page of its own, which the navigation leaves out. In the search's
+index a name is its title, its first sentence and the names of its members: no more.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import tomllib
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import pycute_xe
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "pycute_xe"
+SEARCH = "material/search"
+
+
+class Name(NamedTuple):
+    """A public name: its module, where it is defined, and whether the package has it on top."""
+
+    module: str
+    name: str
+    home: str
+    top: bool
+
+    @property
+    def title(self) -> str:
+        """The name as a user writes it behind ``pycute_xe.``."""
+        return self.name if self.top else f"{self.module}.{self.name}"
+
+    @property
+    def page(self) -> str:
+        """Its page. Some systems do not tell ``Layout.md`` from ``layout.md``."""
+        capital = "-type" if self.name != self.name.lower() else ""
+        return f"api/{self.module}/{self.name}{capital}.md"
+
+    @property
+    def value(self) -> Any:
+        """What it names."""
+        return getattr(import_module(self.home), self.name)
 
 
 def modules() -> list[str]:
@@ -30,8 +68,96 @@ def modules() -> list[str]:
     ]
 
 
+@cache
+def names(module: str) -> tuple[Name, ...]:
+    """Return the public names of a module: its own, and those that the package has of its parts."""
+    path = f"{PACKAGE}.{module}"
+    own = [n for n in getattr(import_module(path), "__all__", ()) if n not in _parts(path)]
+    tops = {n: home for n, home in pycute_xe._HOME.items() if home != PACKAGE}
+    more = [n for n, home in tops.items() if home.startswith(f"{path}.") and n not in own]
+    here = [Name(module, n, path, tops.get(n) == path) for n in own]
+    return (*here, *(Name(module, n, tops[n], True) for n in more))
+
+
+def _parts(path: str) -> set[str]:
+    """The submodules of a package, which list their names themselves."""
+    listed = vars(import_module(path))
+    return {name for name, value in listed.items() if inspect.ismodule(value)}
+
+
+@cache
+def _constants(source: str) -> dict[str, str]:
+    """The docstrings below assignments of a module."""
+    body = ast.parse(Path(source).read_text(encoding="utf-8")).body
+    docs: dict[str, str] = {}
+    for node, after in zip(body, body[1:], strict=False):
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        match after:
+            case ast.Expr(value=ast.Constant(value=str() as text)):
+                docs |= {t.id: text for t in targets if isinstance(t, ast.Name)}
+            case _:
+                pass
+    return docs
+
+
+def sentence(name: Name) -> str:
+    """The first sentence of what a name's docstring says."""
+    value = name.value
+    if inspect.isclass(value) or inspect.isroutine(value):
+        text = inspect.getdoc(value) or ""
+    else:
+        module = import_module(name.home)
+        text = _constants(str(module.__file__)).get(name.name, "")
+    first = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.!?]) (?=[A-Z`])", first)[0]
+
+
+def _module_page(module: str) -> str:
+    """The page of a module: what it is, and its names."""
+    rows = [
+        f"| [`{n.name}`]({n.page.removeprefix('api/')}) | {_cell(sentence(n))} |"
+        for n in names(module)
+    ]
+    table = ["| name | |", "| --- | --- |", *rows] if rows else []
+    options = ["    options:", "      members: false", "      show_submodules: false"]
+    return "\n".join(
+        [f"# {PACKAGE}.{module}", "", f"::: {PACKAGE}.{module}", *options, "", *table, ""]
+    )
+
+
+def _cell(text: str) -> str:
+    """A sentence as the cell of a table."""
+    plain = re.sub(r"``(.+?)``", r"`\1`", text)
+    return plain.replace("|", "\\|").replace("<", "&lt;") if "`" not in plain else plain.replace(
+        "|", "\\|"
+    )
+
+
+def _name_page(name: Name) -> str:
+    """The page of a name: how it is imported, and all of its docstring."""
+    home = PACKAGE if name.top else f"{PACKAGE}.{name.module}"
+    return "\n".join(
+        [
+            "---",
+            f'title: "{name.title}"',
+            "---",
+            "",
+            f"::: {name.home}.{name.name}",
+            "    options:",
+            "      heading_level: 1",
+            f'      heading: "{name.title}"',
+            "      show_root_heading: true",
+            "      show_root_toc_entry: true",
+            "",
+            f"`from {home} import {name.name}` · a name of [{PACKAGE}.{name.module}]"
+            f"(../{name.module}.md)",
+            "",
+        ]
+    )
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the reference pages in the navigation."""
+    """List the pages of modules in the navigation."""
     pages = [{name: f"api/{name}.md"} for name in modules()]
     config.nav = [*(config.nav or []), {"Reference": pages}]
     return config
@@ -39,7 +165,35 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Create the reference pages in memory."""
-    for name in modules():
-        content = f"# {PACKAGE}.{name}\n\n::: {PACKAGE}.{name}\n"
-        files.append(File.generated(config, f"api/{name}.md", content=content))
+    for module in modules():
+        files.append(File.generated(config, f"api/{module}.md", content=_module_page(module)))
+        for name in names(module):
+            files.append(File.generated(config, name.page, content=_name_page(name)))
     return files
+
+
+def _all_names() -> Iterator[Name]:
+    return (name for module in modules() for name in names(module))
+
+
+@cache
+def _by_page() -> dict[str, Name]:
+    return {name.page: name for name in _all_names()}
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> None:
+    """Leave the text of the reference out of the search: titles and sentences are put in below."""
+    if page.file.src_uri.startswith("api/"):
+        page.meta["search"] = {"exclude": True}
+
+
+def on_page_context(context: object, page: Page, config: MkDocsConfig, **_: object) -> None:
+    """Put a name's title, first sentence and members into the search's index."""
+    name = _by_page().get(page.file.src_uri)
+    search = config.plugins.get(SEARCH)
+    if name is None or not getattr(search, "config", {}).get("enabled"):
+        return
+    members = " ".join(n for n in vars(name.value) if n[0] != "_") if inspect.isclass(name.value) else ""
+    text = f"<p>{escape(sentence(name), quote=False)}</p><p>{members}</p>"
+    entry = {"location": page.url, "title": name.title, "text": text}
+    search.search_index.entries.append(entry)
