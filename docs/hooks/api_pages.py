@@ -12,7 +12,6 @@ import ast
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from html import escape
 from importlib import import_module
@@ -50,6 +49,11 @@ class Name(NamedTuple):
         return f"api/{self.module}/{self.name}{capital}.md"
 
     @property
+    def paged(self) -> bool:
+        """Whether it has a page: names that are made when a module runs stand on the module's."""
+        return _definition(self.home, self.name) is not None
+
+    @property
     def value(self) -> Any:
         """What it names."""
         return getattr(import_module(self.home), self.name)
@@ -85,19 +89,42 @@ def _parts(path: str) -> set[str]:
     return {name for name, value in listed.items() if inspect.ismodule(value)}
 
 
+class Source(NamedTuple):
+    """What the text of a module defines, with the docstrings of constants, and what it imports."""
+
+    defined: dict[str, str]
+    imported: dict[str, str]
+
+
 @cache
-def _constants(source: str) -> dict[str, str]:
-    """The docstrings below assignments of a module."""
-    body = ast.parse(Path(source).read_text(encoding="utf-8")).body
-    docs: dict[str, str] = {}
-    for node, after in zip(body, body[1:], strict=False):
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-        match after:
-            case ast.Expr(value=ast.Constant(value=str() as text)):
-                docs |= {t.id: text for t in targets if isinstance(t, ast.Name)}
+def _source(path: str) -> Source:
+    """Read the text of a module, as the reference does."""
+    file = import_module(path).__file__
+    source = Source({}, {})
+    body = ast.parse(Path(str(file)).read_text(encoding="utf-8")).body
+    for node in [n for part in body for n in (part.body if isinstance(part, ast.If) else [part])]:
+        match node:
+            case ast.ImportFrom(module=str() as home, names=imports):
+                source.imported.update({n.asname or n.name: home for n in imports})
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                source.defined[name] = ""
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                source.defined[name] = ""
+            case ast.Expr(value=ast.Constant(value=str() as text)) if source.defined:
+                source.defined[list(source.defined)[-1]] = text
             case _:
                 pass
-    return docs
+    return source
+
+
+@cache
+def _definition(path: str, name: str) -> str | None:
+    """The module whose text defines a name; None where a name is made when its module runs."""
+    source = _source(path)
+    if name in source.defined:
+        return path
+    home = source.imported.get(name)
+    return _definition(home, name) if home and home.startswith(f"{PACKAGE}.") else None
 
 
 def sentence(name: Name) -> str:
@@ -106,18 +133,15 @@ def sentence(name: Name) -> str:
     if inspect.isclass(value) or inspect.isroutine(value):
         text = inspect.getdoc(value) or ""
     else:
-        module = import_module(name.home)
-        text = _constants(str(module.__file__)).get(name.name, "")
+        defined = _definition(name.home, name.name)
+        text = _source(defined).defined[name.name] if defined else ""
     first = " ".join(text.partition("\n\n")[0].split())
     return re.split(r"(?<=[.!?]) (?=[A-Z`])", first)[0]
 
 
 def _module_page(module: str) -> str:
     """The page of a module: what it is, and its names."""
-    rows = [
-        f"| [`{n.name}`]({n.page.removeprefix('api/')}) | {_cell(sentence(n))} |"
-        for n in names(module)
-    ]
+    rows = [f"| {_link(n)} | {_cell(sentence(n))} |" for n in names(module)]
     table = ["| name | |", "| --- | --- |", *rows] if rows else []
     options = ["    options:", "      members: false", "      show_submodules: false"]
     return "\n".join(
@@ -125,12 +149,14 @@ def _module_page(module: str) -> str:
     )
 
 
+def _link(name: Name) -> str:
+    """A name in the table of its module: a link where it has a page."""
+    return f"[`{name.name}`]({name.page.removeprefix('api/')})" if name.paged else f"`{name.name}`"
+
+
 def _cell(text: str) -> str:
     """A sentence as the cell of a table."""
-    plain = re.sub(r"``(.+?)``", r"`\1`", text)
-    return plain.replace("|", "\\|").replace("<", "&lt;") if "`" not in plain else plain.replace(
-        "|", "\\|"
-    )
+    return re.sub(r"``(.+?)``", r"`\1`", text).replace("|", "\\|")
 
 
 def _name_page(name: Name) -> str:
@@ -167,18 +193,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Create the reference pages in memory."""
     for module in modules():
         files.append(File.generated(config, f"api/{module}.md", content=_module_page(module)))
-        for name in names(module):
-            files.append(File.generated(config, name.page, content=_name_page(name)))
+    for page, name in _by_page().items():
+        files.append(File.generated(config, page, content=_name_page(name)))
     return files
-
-
-def _all_names() -> Iterator[Name]:
-    return (name for module in modules() for name in names(module))
 
 
 @cache
 def _by_page() -> dict[str, Name]:
-    return {name.page: name for name in _all_names()}
+    listed = [name for module in modules() for name in names(module)]
+    return {name.page: name for name in listed if name.paged}
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> None:
@@ -193,7 +216,8 @@ def on_page_context(context: object, page: Page, config: MkDocsConfig, **_: obje
     search = config.plugins.get(SEARCH)
     if name is None or not getattr(search, "config", {}).get("enabled"):
         return
-    members = " ".join(n for n in vars(name.value) if n[0] != "_") if inspect.isclass(name.value) else ""
+    inside = vars(name.value) if inspect.isclass(name.value) else ()
+    members = " ".join(member for member in inside if member[0] != "_")
     text = f"<p>{escape(sentence(name), quote=False)}</p><p>{members}</p>"
     entry = {"location": page.url, "title": name.title, "text": text}
     search.search_index.entries.append(entry)
