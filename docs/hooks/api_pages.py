@@ -219,5 +219,11 @@ def on_page_context(context: object, page: Page, config: MkDocsConfig, **_: obje
     inside = vars(name.value) if inspect.isclass(name.value) else ()
     members = " ".join(member for member in inside if member[0] != "_")
     text = f"<p>{escape(sentence(name), quote=False)}</p><p>{members}</p>"
-    entry = {"location": page.url, "title": name.title, "text": text}
+    # What users import comes before what the library has for itself.
+    entry = {
+        "location": page.url,
+        "title": name.title,
+        "text": text,
+        "boost": 1.5 if name.top else 0.3,
+    }
     search.search_index.entries.append(entry)

@@ -1,0 +1,33 @@
+"""Says what the search lists first: pages that explain before the reference and before lists."""
+
+from __future__ import annotations
+
+from mkdocs.structure.pages import Page
+
+# The first row whose beginning fits a page's path counts. A page may say otherwise at its head.
+WEIGHTS: tuple[tuple[str, float], ...] = (
+    ("algebra/index", 0.5),
+    ("algebra/relations", 1.0),
+    ("algebra/f2", 0.5),
+    ("algebra/symbolic", 0.5),
+    ("algebra/", 4.0),
+    ("playground", 8.0),
+    ("pitfalls", 0.3),
+    ("coverage", 0.2),
+    ("releases/", 0.2),
+    ("atoms/catalogue/", 0.6),
+    ("design", 0.5),
+    ("wanted", 0.5),
+    ("", 2.0),
+)
+
+
+def weight(path: str) -> float:
+    """Return by how much the search raises a page."""
+    return next(raised for start, raised in WEIGHTS if path.startswith(start))
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> None:
+    """Write a page's weight at its head, where it has none."""
+    search = page.meta.setdefault("search", {})
+    search.setdefault("boost", weight(page.file.src_uri))
