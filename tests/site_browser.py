@@ -27,6 +27,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+import site_search
+
 LONGEST = 60.0
 """Seconds that anything may take before a check fails."""
 
@@ -319,9 +321,9 @@ def main() -> int:
         times = [cold(command, address) for _ in range(given.cold)]
         print(f"playground: first answer after {statistics.median(times):.1f} s, fresh profile")
         with browser(command) as page:
-            seen = list(interactions(page, address))
+            seen = [*interactions(page, address), *site_search.check(page, address)]
             errors = page.errors
-    print(f"playground: {len(seen)} interactions, {len(errors)} errors on the console")
+    print(f"site: {len(seen)} interactions, {len(errors)} errors on the console")
     print("\n".join(errors[:5]))
     return int(bool(errors))
 

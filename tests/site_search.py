@@ -28,25 +28,28 @@ FIRST: tuple[tuple[str, str], ...] = (
     ("Layout", "algebra/layouts/"),
     ("make_tiled_mma", "api/atom/make_tiled_mma/"),
     ("make_block_2d_copy", "api/atom/make_block_2d_copy/"),
-    ("make_block_2d_copy_A", "api/atom/make_block_2d_copy_A-type/"),
+    ("make_tiled_copy", "api/atom/make_tiled_copy/"),
     ("TiledMma", "api/atom/TiledMma-type/"),
     ("KernelBuilder", "api/kernel/KernelBuilder-type/"),
     ("MmaAtom", "api/atom/MmaAtom-type/"),
-    ("verify", "api/verifying/verify/"),
+    ("verify", "api/trials/verify/"),
     ("dpas", "dpas/"),
     ("register", "dpas/"),
-    ("prefetch", "api/atom/make_block_2d_prefetch/"),
+    ("prefetch", "api/atom/XE_PREFETCH_2D-type/"),
     ("transpose", "api/atom/XE_LOAD_2D_TRANSPOSE-type/"),
     ("attention", "attention/"),
     ("epilogue", "epilogues/"),
     ("playground", "playground/"),
     ("mixed input", "mixed/"),
-    ("bank conflict", "pitfalls/"),
+    ("bank conflict", "slm/"),
     ("XE_2D_U16x32x16_LD_N", "atoms/catalogue/u16/"),
     ("XE_DPAS_TT", "api/atom/XE_DPAS_TT-type/"),
     ("run on GPU", "run_on_gpu/"),
 )
 """Terms, and the address that each must list first."""
+
+LONGEST = 0.5
+"""Seconds within which a term is answered."""
 
 FIELD = "document.querySelector('[data-md-component=search-query]')"
 LISTED = "[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)"
@@ -72,3 +75,17 @@ def searches(page: Chromium, address: str) -> Iterator[tuple[str, str, list[str]
         links, seconds = search(page, term)
         pages = [link.removeprefix(f"{address}/").split("?")[0].split("#")[0] for link in links]
         yield term, wanted, pages, seconds
+
+
+def check(page: Chromium, address: str) -> Iterator[str]:
+    """Yield each term that lists its page first in time; raise with those that do not."""
+    wrong: list[str] = []
+    for term, wanted, pages, seconds in searches(page, address):
+        if pages[0] != wanted:
+            wrong.append(f"{term}: {wanted} is not first of {pages[:3]}")
+        elif seconds > LONGEST:
+            wrong.append(f"{term}: answered after {seconds:.2f} s")
+        else:
+            yield f"search {term}"
+    if wrong:
+        raise RuntimeError("; ".join(wrong))

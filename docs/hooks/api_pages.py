@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from search_weights import weight
 
 import pycute_xe
 
@@ -161,7 +162,8 @@ def _cell(text: str) -> str:
 
 def _name_page(name: Name) -> str:
     """The page of a name: how it is imported, and all of its docstring."""
-    home = PACKAGE if name.top else f"{PACKAGE}.{name.module}"
+    home_page = f"{PACKAGE}.{name.module}"
+    home = PACKAGE if name.top else home_page
     return "\n".join(
         [
             "---",
@@ -175,8 +177,7 @@ def _name_page(name: Name) -> str:
             "      show_root_heading: true",
             "      show_root_toc_entry: true",
             "",
-            f"`from {home} import {name.name}` · a name of [{PACKAGE}.{name.module}]"
-            f"(../{name.module}.md)",
+            f"`from {home} import {name.name}` · a name of [{home_page}](../{name.module}.md)",
             "",
         ]
     )
@@ -204,13 +205,13 @@ def _by_page() -> dict[str, Name]:
     return {name.page: name for name in listed if name.paged}
 
 
-def on_page_markdown(markdown: str, page: Page, **_: object) -> None:
+def on_page_markdown(*_: object, page: Page, **__: object) -> None:
     """Leave the text of the reference out of the search: titles and sentences are put in below."""
     if page.file.src_uri.startswith("api/"):
         page.meta["search"] = {"exclude": True}
 
 
-def on_page_context(context: object, page: Page, config: MkDocsConfig, **_: object) -> None:
+def on_page_context(*_: object, page: Page, config: MkDocsConfig, **__: object) -> None:
     """Put a name's title, first sentence and members into the search's index."""
     name = _by_page().get(page.file.src_uri)
     search = config.plugins.get(SEARCH)
@@ -219,11 +220,12 @@ def on_page_context(context: object, page: Page, config: MkDocsConfig, **_: obje
     inside = vars(name.value) if inspect.isclass(name.value) else ()
     members = " ".join(member for member in inside if member[0] != "_")
     text = f"<p>{escape(sentence(name), quote=False)}</p><p>{members}</p>"
-    # What users import comes before what the library has for itself.
+    # What users import comes before what the library has for itself, and short names before long.
+    raised = (2.0 if name.top else 0.5) - 0.1 * len(name.name.split("_"))
     entry = {
         "location": page.url,
         "title": name.title,
         "text": text,
-        "boost": 1.5 if name.top else 0.3,
+        "boost": min(raised, weight(name.page)),
     }
     search.search_index.entries.append(entry)

@@ -10,14 +10,25 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("algebra/relations", 1.0),
     ("algebra/f2", 0.5),
     ("algebra/symbolic", 0.5),
+    ("algebra/layouts", 8.0),
+    ("algebra/basis", 2.0),
+    ("algebra/ordered", 1.0),
+    ("algebra/product", 6.0),
+    ("algebra/divide", 6.0),
+    ("algebra/blocked_raked", 3.0),
     ("algebra/", 4.0),
-    ("playground", 8.0),
+    ("playground", 4.0),
+    ("api/verifying/", 0.3),
+    ("api/", 4.0),
     ("pitfalls", 0.3),
     ("coverage", 0.2),
     ("releases/", 0.2),
     ("atoms/catalogue/", 0.6),
     ("design", 0.5),
     ("wanted", 0.5),
+    ("esimd2d", 0.5),
+    ("lsc_manual", 0.5),
+    ("lsc_binary", 0.5),
     ("", 2.0),
 )
 
@@ -27,7 +38,7 @@ def weight(path: str) -> float:
     return next(raised for start, raised in WEIGHTS if path.startswith(start))
 
 
-def on_page_markdown(markdown: str, page: Page, **_: object) -> None:
+def on_page_markdown(*_: object, page: Page, **__: object) -> None:
     """Write a page's weight at its head, where it has none."""
     search = page.meta.setdefault("search", {})
     search.setdefault("boost", weight(page.file.src_uri))
