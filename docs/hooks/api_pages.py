@@ -27,6 +27,7 @@ import pycute_xe
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "pycute_xe"
+SECTION = "What is known, and from where?"
 SEARCH = "material/search"
 
 
@@ -186,7 +187,9 @@ def _name_page(name: Name) -> str:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """List the pages of modules in the navigation."""
     pages = [{name: f"api/{name}.md"} for name in modules()]
-    config.nav = [*(config.nav or []), {"Reference": pages}]
+    for item in config.nav or []:
+        if isinstance(item, dict) and SECTION in item:
+            item[SECTION].append({"What does a name of the library do? Reference": pages})
     return config
 
 

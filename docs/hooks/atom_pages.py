@@ -11,7 +11,7 @@ import atom_templates
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-SECTION = "Xe atoms"
+SECTION = "What does an Xe atom or message do?"
 FOLDER = "atoms/catalogue"
 PAGES = {
     **{key: partial(atom_catalogue.family_page, key) for key in atom_catalogue.FAMILIES},

@@ -1,7 +1,7 @@
 """Makes exercises of comments in pages: a question, a field that the library checks, an answer.
 
     <!-- exercise: question | same | answer | why -->
-    <!-- exercise: question | holds | condition with _ for the answer | answer | why -->
+    <!-- exercise: question | holds | condition with ? for the answer | answer | why -->
 
 ``same`` compares what two expressions come to; ``holds`` asks whether the condition is True. The
 page's script asks the playground's worker; where it cannot run, the answer is in the fold.

@@ -41,7 +41,7 @@
   }
 
   async function right({ kind, condition }, text) {
-    if (kind === "holds") return (await value(condition.replace("_", () => text))) === "True";
+    if (kind === "holds") return (await value(condition.replace("?", () => text))) === "True";
     const [given, wanted] = await Promise.all([value(text), value(condition)]);
     return given === wanted;
   }
