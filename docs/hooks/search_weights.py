@@ -17,6 +17,7 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("algebra/divide", 6.0),
     ("algebra/blocked_raked", 3.0),
     ("algebra/", 4.0),
+    ("paths/", 1.0),
     ("playground", 4.0),
     ("api/verifying/", 0.3),
     ("api/", 4.0),

@@ -14,6 +14,7 @@
     line.className = "drawing-owner";
     line.setAttribute("role", "status");
     const box = svg.closest(".drawing") || svg.parentElement;
+    const heading = svg.querySelector(".k0") ? svg.querySelector(".k0").textContent : "";
     let kept = "";
 
     function light(owner) {
@@ -22,8 +23,9 @@
       svg.dataset.owner = owner;
       if (!owner) { line.textContent = ""; return; }
       const places = cells.filter((c) => classOf(c) === owner && c.classList.contains("c"));
-      const name = chip.get(owner) || owner.slice(1);
-      line.textContent = `${name}: ${places.length} cells of this drawing. Arrow keys: the next; Escape: all.`;
+      const name = `${heading} ${chip.get(owner) || owner.slice(1)}`.trim();
+      const many = places.length === 1 ? "1 cell" : `${places.length} cells`;
+      line.textContent = `${name}: ${many} of this drawing. Arrow keys: the next; Escape: all.`;
     }
 
     function step(by) {
