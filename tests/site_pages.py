@@ -49,8 +49,7 @@ _MEASURE = """(async (paths) => {
     if (!made) continue;
     here.replaceWith(made);
     const over = document.documentElement.scrollWidth - innerWidth;
-    const column = made.scrollWidth - made.clientWidth;
-    if (over > 0 || column > 0) wide.push([path, over, column]);
+    if (over > 0) wide.push([path, over]);
   }
   return wide;
 })"""
@@ -104,6 +103,7 @@ def axe() -> str | None:
     return script.read_text(encoding="utf-8") if script.exists() else None
 
 
+_STILL = "<style>* { transition: none !important; }</style>"
 _RUN = """axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
   .filter(v => ['serious', 'critical'].includes(v.impact))
   .map(v => [v.id, v.nodes.length, v.nodes.slice(0, 3).map(n => [n.target.join(' '),
@@ -121,6 +121,7 @@ def accessible(page: Chromium, address: str) -> Iterator[str]:
         for theme in ("default", "slate"):
             go(page, f"{address}/{path}")
             page.value(f"document.body.dataset.mdColorScheme = '{theme}'")
+            page.value(f"document.head.insertAdjacentHTML('beforeend', {json.dumps(_STILL)})")
             page.value(script + "; 0")
             violations = page.value(_RUN)
             wrong += [f"{path} {theme}: {one}" for one in violations]

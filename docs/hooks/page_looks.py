@@ -10,6 +10,8 @@ SYSTEM = "@media (prefers-color-scheme:dark){"
 SITE = "[data-md-color-scheme=slate]{"
 # Not a div: some drawings stand in a paragraph.
 BOX = '<span class="drawing" data-search-exclude="numbers of cells">'
+# The theme leaves the search's dialog without a name.
+DIALOG = 'data-md-component="search" role="dialog"'
 _DRAWING = re.compile(r'<svg [^>]*\bid="cx-.*?</svg>', re.DOTALL)
 _PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
 _EXECUTED = re.compile(r"^( *```python) exec=[^\n]*$", re.MULTILINE)
@@ -49,4 +51,4 @@ def on_page_content(html: str, **_: object) -> str:
 
 def on_post_page(output: str, **_: object) -> str:
     """Change a page as it is written."""
-    return closed_up(output)
+    return closed_up(output).replace(DIALOG, f'{DIALOG} aria-label="Search"')

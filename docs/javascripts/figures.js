@@ -55,6 +55,14 @@
     });
   }
 
+  // What scrolls can be reached by the keyboard.
+  function reachable() {
+    for (const box of document.querySelectorAll("pre > code, .md-typeset__scrollwrap, .drawing"))
+      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+  }
+  reachable();
+  window.addEventListener("resize", reachable);
+
   const all = () => document.querySelectorAll('svg[id^="cx-"]').forEach(equip);
   all();
   // The playground draws later.
