@@ -58,7 +58,7 @@
   // What scrolls can be reached by the keyboard.
   function reachable() {
     for (const box of document.querySelectorAll("pre > code, .md-typeset__scrollwrap, .drawing"))
-      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+      if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.setAttribute("tabindex", "0");
   }
   reachable();
   window.addEventListener("resize", reachable);
