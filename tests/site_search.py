@@ -42,7 +42,7 @@ FIRST: tuple[tuple[str, str], ...] = (
     ("playground", "playground/"),
     ("mixed input", "mixed/"),
     ("bank conflict", "slm/"),
-    ("XE_2D_U16x32x16_LD_N", "atoms/catalogue/u16/"),
+    ("XE_2D_U16x32x16_LD_N", "atoms/names/XE_2D_U16x32x16_LD_N/"),
     ("XE_DPAS_TT", "api/atom/XE_DPAS_TT-type/"),
     ("run on GPU", "run_on_gpu/"),
 )

@@ -14,7 +14,7 @@
     line.className = "drawing-owner";
     line.setAttribute("role", "status");
     const box = svg.closest(".drawing") || svg.parentElement;
-    const heading = svg.querySelector(".k0") ? svg.querySelector(".k0").textContent : "";
+    const heading = svg.querySelector(".k0") ? svg.querySelector(".k0").textContent : "work-item";
     let kept = "";
 
     function light(owner) {
@@ -23,8 +23,9 @@
       svg.dataset.owner = owner;
       if (!owner) { line.textContent = ""; return; }
       const places = cells.filter((c) => classOf(c) === owner && c.classList.contains("c"));
-      const name = `${heading} ${chip.get(owner) || owner.slice(1)}`.trim();
-      const many = places.length === 1 ? "1 cell" : `${places.length} cells`;
+      const name = `${heading} ${chip.get(owner) || owner.toUpperCase()}`.trim();
+      const count = places.reduce((sum, place) => sum + Number(place.dataset.cells || 1), 0);
+      const many = count === 1 ? "1 cell" : `${count} cells`;
       line.textContent = `${name}: ${many} of this drawing. Arrow keys: the next; Escape: all.`;
     }
 
