@@ -33,6 +33,8 @@ JUDGED = (
     "atoms/feeding/",
     "atoms/catalogue/u16/",
     "gemm/",
+    "atoms/names/XE_2D_U16x32x16_LD_N/",
+    "gallery/",
     "pitfalls/",
     "api/kernel/",
     "api/atom/TiledMma-type/",

@@ -224,7 +224,7 @@ def on_page_context(*_: object, page: Page, config: MkDocsConfig, **__: object) 
     members = " ".join(member for member in inside if member[0] != "_")
     text = f"<p>{escape(sentence(name), quote=False)}</p><p>{members}</p>"
     # What users import comes before what the library has for itself, and short names before long.
-    raised = (2.0 if name.top else 0.5) - 0.1 * len(name.name.split("_"))
+    raised = (2.0 if name.top else 0.5) - 0.1 * max(3, len(name.name.split("_")))
     entry = {
         "location": page.url,
         "title": name.title,

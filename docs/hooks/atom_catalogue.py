@@ -170,6 +170,7 @@ def _section(atom: LegacyCopyAtom) -> Iterable[str]:
 
 
 def facts(atom: LegacyCopyAtom) -> Iterable[tuple[str, str]]:
+    """What the library says of a copy: titles and cells of a table."""
     yield "work-item t owns", _owned(atom)
     yield "layout (work-item, value)", f"`{atom.layout_ref_tv}` → x + {atom.shape[1]} y"
     yield "values of work-item 1", atom_words.listed(atom.ownership()[1], 6)

@@ -1,4 +1,4 @@
-"""Writes a page per name of an atom that CUTLASS ships: what the library says of it, and a picture."""
+"""Writes a page per name of an atom that CUTLASS ships: what the library says, and a picture."""
 
 from __future__ import annotations
 
@@ -70,9 +70,11 @@ def page(name: str) -> str:
             "",
             f'<figure markdown="0">{small_pictures.picture(name, panels)}</figure>',
             "",
-            "A colour is a work-item; point at a cell, or press the arrow keys, to see all that it "
-            f"owns. [The playground](../../playground.md?{urlencode(asked)}) has the drawing with "
-            "all labels, and the steps.",
+            (
+                "A colour is a work-item; point at a cell, or press the arrow keys, to see all "
+                f"that it owns. [The playground](../../playground.md?{urlencode(asked)}) has the "
+                "drawing with all labels, and the steps."
+            ),
             "",
         ]
     )

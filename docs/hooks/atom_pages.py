@@ -1,4 +1,4 @@
-"""Adds the catalogue of atoms to the site: pages per family and name, made of the rows of atoms/."""
+"""Adds the catalogue of atoms to the site: pages per family and name, made of rows of atoms/."""
 
 from __future__ import annotations
 

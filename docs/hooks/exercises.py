@@ -47,13 +47,19 @@ def _shown(number: int, exercise: Exercise) -> str:
     return "\n".join(
         [
             f'<div class="exercise" data-kind="{exercise.kind}" data-condition="{condition}">',
-            f'<p><label for="{field}"><strong>Exercise.</strong> '
-            f"{escape(exercise.question)}</label></p>",
-            f'<p class="exercise-form" hidden><input id="{field}" spellcheck="false" '
-            'autocapitalize="off" autocomplete="off"> <button type="button">Check</button> '
-            '<span role="status" aria-live="polite"></span></p>',
-            f"<details><summary>Answer</summary><p><code>{escape(exercise.answer)}</code>. "
-            f"{escape(exercise.why)}</p></details>",
+            (
+                f'<p><label for="{field}"><strong>Exercise.</strong> '
+                f"{escape(exercise.question)}</label></p>"
+            ),
+            (
+                f'<p class="exercise-form" hidden><input id="{field}" spellcheck="false" '
+                'autocapitalize="off" autocomplete="off"> <button type="button">Check</button> '
+                '<span role="status" aria-live="polite"></span></p>'
+            ),
+            (
+                f"<details><summary>Answer</summary><p><code>{escape(exercise.answer)}</code>. "
+                f"{escape(exercise.why)}</p></details>"
+            ),
             "</div>",
         ]
     )

@@ -20,8 +20,10 @@ def page() -> str:
     lines = [
         "# Gallery: layouts worth knowing",
         "",
-        f"{len(listed)} layouts, each with an address of its own and a link to its steps. The library "
-        "worked them out when the page was built.",
+        (
+            f"{len(listed)} layouts, each with an address of its own and a link to its steps. "
+            "The library worked them out when the page was built."
+        ),
         "",
     ]
     for row in listed:

@@ -17,7 +17,7 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("algebra/divide", 6.0),
     ("algebra/blocked_raked", 3.0),
     ("algebra/", 4.0),
-    ("paths/", 1.0),
+    ("paths/", 0.5),
     ("playground", 4.0),
     ("api/verifying/", 0.3),
     ("api/", 4.0),
@@ -26,7 +26,9 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("releases/", 0.2),
     ("atoms/catalogue/names", 0.1),
     ("atoms/catalogue/", 0.6),
-    ("atoms/names/", 3.0),
+    ("atoms/names/XE_2D_Packed", 1.0),
+    ("atoms/names/XE_2D", 1.2),
+    ("atoms/names/", 0.3),
     ("gallery", 0.5),
     ("design", 0.5),
     ("wanted", 0.5),
@@ -38,7 +40,9 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
 
 
 def weight(path: str) -> float:
-    """Return by how much the search raises a page."""
+    """Return by how much the search raises a page; prefetches come after their loads."""
+    if path.endswith("-PREFETCH.md"):
+        return 0.3
     return next(raised for start, raised in WEIGHTS if path.startswith(start))
 
 

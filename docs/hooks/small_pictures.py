@@ -1,7 +1,7 @@
 """Small pictures of who owns what: the panels of a drawing without words, a path per work-item.
 
-A whole drawing of a block has a label and a tip in each cell, up to 300 KB; these have 5 KB, so that
-each atom can have one. The site's script lights a work-item in them as in whole drawings.
+A whole drawing of a block has a label and a tip in each cell, up to 300 KB; these have 5 KB, so
+that each atom can have one. The site's script lights a work-item in them as in whole drawings.
 """
 
 from __future__ import annotations

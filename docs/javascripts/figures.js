@@ -62,7 +62,7 @@
       if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.setAttribute("tabindex", "0");
   }
   reachable();
-  window.addEventListener("resize", reachable);
+  for (const moment of ["load", "resize"]) window.addEventListener(moment, reachable);
 
   const all = () => document.querySelectorAll('svg[id^="cx-"]').forEach(equip);
   all();
