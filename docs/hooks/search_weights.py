@@ -27,7 +27,7 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("atoms/catalogue/names", 0.1),
     ("atoms/catalogue/", 0.6),
     ("atoms/names/XE_2D_Packed", 1.0),
-    ("atoms/names/XE_2D", 1.2),
+    ("atoms/names/XE_2D", 2.5),
     ("atoms/names/", 0.3),
     ("gallery", 0.5),
     ("design", 0.5),
