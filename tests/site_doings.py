@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from site_pages import go, resized
@@ -19,7 +20,7 @@ WORDS = "document.querySelector('.drawing-owner').textContent"
 ATOM = "atoms/names/XE_2D_U16x8x16_LD_N/"
 
 
-def doings(page: Chromium, address: str) -> Iterator[str]:
+def doings(page: Chromium, address: str, site: Path) -> Iterator[str]:
     """Yield what was seen to work; raise where something does not."""
     resized(page, 1300)
     yield from _figures(page, address)
@@ -27,6 +28,7 @@ def doings(page: Chromium, address: str) -> Iterator[str]:
     yield from _copies(page, address)
     yield from _moves(page, address)
     yield from _media(page, address)
+    yield from _without(page, address, site)
 
 
 def _expect(page: Chromium, script: str, what: str) -> str:
@@ -67,14 +69,18 @@ def _exercises(page: Chromium, address: str) -> Iterator[str]:
         page.value(f"{box}.querySelector('input').value = {json.dumps(text)}")
         page.key("Enter", "\r")
         page.until(f"{box}.dataset.verdict")
-        yield _expect(page, f"{box}.dataset.verdict === '{verdict}'", f"an answer that is {verdict}")
+        yield _expect(
+            page, f"{box}.dataset.verdict === '{verdict}'", f"an answer that is {verdict}"
+        )
     boxes = "[...document.querySelectorAll('.exercise')]"
     page.value(
         f"{boxes}.forEach(b => {{ b.querySelector('input').value = "
         "b.querySelector('details code').textContent; b.querySelector('button').click(); })"
     )
     page.until(f"{boxes}.every(b => b.dataset.verdict)")
-    yield _expect(page, f"{boxes}.every(b => b.dataset.verdict === 'right')", "every answer is right")
+    yield _expect(
+        page, f"{boxes}.every(b => b.dataset.verdict === 'right')", "every answer is right"
+    )
 
 
 def _copies(page: Chromium, address: str) -> Iterator[str]:
@@ -134,6 +140,23 @@ def _media(page: Chromium, address: str) -> Iterator[str]:
     still = f"!parseFloat({cell}.transitionDuration)"
     yield _expect(page, still, "no motion where none is wanted")
     page("Emulation.setEmulatedMedia", media="", features=[])
+
+
+def _without(page: Chromium, address: str, site: Path) -> Iterator[str]:
+    """Without scripts the answers are in the folds and figures stay; figures work from a file."""
     page("Emulation.setScriptExecutionDisabled", value=True)
     page("Page.navigate", url=f"{address}/paths/layouts/")
+    page.until("document.querySelectorAll('.exercise details code').length === 10")
+    forms = "[...document.querySelectorAll('.exercise-form')]"
+    yield _expect(page, f"{forms}.every(f => f.hidden)", "answers without scripts")
+    figure = "document.querySelector('svg[id^=cx-]').getBoundingClientRect().height > 100"
+    yield _expect(page, figure, "figures without scripts")
     page("Emulation.setScriptExecutionDisabled", value=False)
+    errors = len(page.errors)
+    page("Page.navigate", url=(site / ATOM / "index.html").resolve().as_uri())
+    page.until("location.protocol === 'file:'")
+    page.until(FIGURE)
+    page.value(f"{FIGURE}.focus()")
+    page.key("ArrowLeft")
+    yield _expect(page, f"{FIGURE}.dataset.owner === 't15'", "figures from a file")
+    del page.errors[errors:]  # the theme's search wants a server
