@@ -3,8 +3,8 @@
     python tests/site_browser.py SITE [--cold 5] [--pictures FOLDER]
 
 SITE is the folder of a built site. Chromium is driven over a pipe, so that nothing but Chromium is
-needed; where it is missing, or the site has no Pyodide, a line says so. Times are printed; only those of the
-search are judged. See site_doings, site_search and site_pages.
+needed; where it is missing, or the site has no Pyodide, a line says so. Times are printed; only
+those of the search are judged. See site_doings, site_search and site_pages.
 """
 
 from __future__ import annotations
