@@ -1,10 +1,10 @@
-"""The playground in Chromium: it starts, answers, refuses, keeps its state, and fits a phone.
+"""The site in Chromium: the playground, what a reader does, the search, and how pages look.
 
     python tests/site_browser.py SITE [--cold 5] [--pictures FOLDER]
 
 SITE is the folder of a built site. Chromium is driven over a pipe, so that nothing but Chromium is
-needed; where it is missing, or the site has no Pyodide, a line says so. Times are printed, never
-judged.
+needed; where it is missing, or the site has no Pyodide, a line says so. Times are printed; only
+those of the search are judged. See site_doings, site_search and site_pages.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+
+import site_doings
+import site_pages
+import site_search
 
 LONGEST = 60.0
 """Seconds that anything may take before a check fails."""
@@ -319,9 +323,15 @@ def main() -> int:
         times = [cold(command, address) for _ in range(given.cold)]
         print(f"playground: first answer after {statistics.median(times):.1f} s, fresh profile")
         with browser(command) as page:
-            seen = list(interactions(page, address))
+            seen = [*interactions(page, address), *site_doings.doings(page, address, given.site)]
+            terms = list(site_search.check(page, address))
+            pages = list(site_pages.measured(page, address, given.site))
+            judged = list(site_pages.accessible(page, address))
             errors = page.errors
-    print(f"playground: {len(seen)} interactions, {len(errors)} errors on the console")
+    print(
+        f"site: {len(seen)} interactions, {len(terms)} terms, {len(errors)} errors on the console"
+    )
+    print(f"site: {', '.join(pages)}; {len(judged)} views without violations")
     print("\n".join(errors[:5]))
     return int(bool(errors))
 

@@ -24,7 +24,7 @@ def test_a_drawing_that_is_wider_than_its_page_scrolls_in_a_box_wherever_it_stan
     drawing = cx.draw(cx.Layout((4, 200))).svg
     for before, after in (("", ""), ("<p>", "</p>"), ("<figure>", "</figure>")):
         shown = page_looks.on_page_content(before + drawing + after)
-        assert shown.startswith(f'{before}<span class="drawing"><svg ')
+        assert shown.startswith(f"{before}{page_looks.BOX}<svg ")
         assert shown.endswith(f"</svg></span>{after}")
     style = (DOCS / "assets" / "site.css").read_text()
     assert "overflow-x: auto" in style.partition(".md-typeset .drawing {")[2].partition("}")[0]

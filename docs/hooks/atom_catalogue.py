@@ -129,7 +129,7 @@ def _overview(atoms: Iterable[LegacyCopyAtom]) -> Iterable[str]:
         name = str(atom.name)
         block, memory = (_size(size) for size in (atom.shape, atom.memory_shape))
         sent = "<br>".join(f"`{text}`" for text in _short(atom.messages("bmg")))
-        link = f"[`{name.removeprefix('XE_2D_')}`](#{name})"
+        link = f"[`{name.removeprefix('XE_2D_')}`](../names/{name}.md)"
         yield f"| {link} | {block} | {memory} | {_owned(atom)} | {sent} | {_widths(atom)} |"
 
 
@@ -164,16 +164,17 @@ def _section(atom: LegacyCopyAtom) -> Iterable[str]:
     lies = f", {memory} in memory" if memory != block else ""
     yield f"| block | {block} of {atom.value_type}{lies} |"
     yield "| --- | --- |"
-    for title, text in _facts(atom):
+    for title, text in facts(atom):
         yield f"| {title} | {text} |"
     yield ""
 
 
-def _facts(atom: LegacyCopyAtom) -> Iterable[tuple[str, str]]:
+def facts(atom: LegacyCopyAtom) -> Iterable[tuple[str, str]]:
+    """What the library says of a copy: titles and cells of a table."""
     yield "work-item t owns", _owned(atom)
     yield "layout (work-item, value)", f"`{atom.layout_ref_tv}` → x + {atom.shape[1]} y"
     yield "values of work-item 1", atom_words.listed(atom.ownership()[1], 6)
-    yield from (("messages", text) for text in _messages(atom))
+    yield from (("messages", text) for text in message_lines(atom))
     yield "registers", _registers(atom)
     yield "value types", _types(str(atom.name))
     yield from (("note", _sentence(note)) for note in atom.notes)
@@ -189,7 +190,7 @@ def _sentence(note: str) -> str:
     return f"{note[0].upper()}{note[1:]}."
 
 
-def _messages(atom: LegacyCopyAtom) -> Iterable[str]:
+def message_lines(atom: LegacyCopyAtom) -> Iterable[str]:
     """The messages, once where all targets agree."""
     sent = {target: "<br>".join(f"`{m}`" for m in atom.messages(target)) for target in TARGETS}
     for text in dict.fromkeys(sent.values()):

@@ -1,4 +1,4 @@
-"""Adds the catalogue of atoms to the site: pages made from the rows of atoms/ at each build."""
+"""Adds the catalogue of atoms to the site: pages per family and name, made of rows of atoms/."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from functools import partial
 import atom_catalogue
 import atom_linear
 import atom_mma
+import atom_names
 import atom_templates
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-SECTION = "Xe atoms"
+SECTION = "What does an Xe atom or message do?"
 FOLDER = "atoms/catalogue"
 PAGES = {
     **{key: partial(atom_catalogue.family_page, key) for key in atom_catalogue.FAMILIES},
     "templates": atom_templates.page,
     "linear": atom_linear.page,
     "mma": atom_mma.page,
+    "names": atom_names.overview,
 }
 
 
@@ -34,4 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Create the pages in memory."""
     for key, page in PAGES.items():
         files.append(File.generated(config, f"{FOLDER}/{key}.md", content=page()))
+    for name in atom_names.names():
+        content = atom_names.page(name)
+        files.append(File.generated(config, atom_names.file_of(name), content=content))
     return files

@@ -9,7 +9,9 @@ import re
 SYSTEM = "@media (prefers-color-scheme:dark){"
 SITE = "[data-md-color-scheme=slate]{"
 # Not a div: some drawings stand in a paragraph.
-BOX = '<span class="drawing">'
+BOX = '<span class="drawing" data-search-exclude="numbers of cells">'
+# The theme leaves the search's dialog without a name.
+DIALOG = 'data-md-component="search" role="dialog"'
 _DRAWING = re.compile(r'<svg [^>]*\bid="cx-.*?</svg>', re.DOTALL)
 _PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
 _EXECUTED = re.compile(r"^( *```python) exec=[^\n]*$", re.MULTILINE)
@@ -21,6 +23,13 @@ _REFUSAL = re.compile(
 def themed(html: str) -> str:
     """Return a page whose drawings are dark where the site is, each in a box that scrolls."""
     return _DRAWING.sub(lambda found: f"{BOX}{found[0].replace(SYSTEM, SITE)}</span>", html)
+
+
+def closed_up(html: str) -> str:
+    """Return a page without the space between the tags of its navigation: a third of a page."""
+    head, start, rest = html.partition('<div class="md-sidebar md-sidebar--primary"')
+    nav, end, tail = rest.partition('<div class="md-content"')
+    return head + start + re.sub(r">\s+<", "><", nav) + end + tail
 
 
 def wrapped(html: str) -> str:
@@ -38,3 +47,8 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 def on_page_content(html: str, **_: object) -> str:
     """Change a page after Markdown has become HTML."""
     return wrapped(themed(html))
+
+
+def on_post_page(output: str, **_: object) -> str:
+    """Change a page as it is written."""
+    return closed_up(output).replace(DIALOG, f'{DIALOG} aria-label="Search"')

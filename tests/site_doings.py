@@ -1,0 +1,163 @@
+"""What a reader does on pages other than the playground: hover, step, answer, copy, save, go back.
+
+Called by site_browser.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from site_pages import go, resized
+
+if TYPE_CHECKING:
+    from site_browser import Chromium
+
+FIGURE = "document.querySelector('svg[id^=cx-][data-equipped]')"
+WORDS = "document.querySelector('.drawing-owner').textContent"
+ATOM = "atoms/names/XE_2D_U16x8x16_LD_N/"
+
+
+def doings(page: Chromium, address: str, site: Path) -> Iterator[str]:
+    """Yield what was seen to work; raise where something does not."""
+    resized(page, 1300)
+    yield from _figures(page, address)
+    yield from _exercises(page, address)
+    yield from _copies(page, address)
+    yield from _moves(page, address)
+    yield from _media(page, address)
+    yield from _without(page, address, site)
+
+
+def _expect(page: Chromium, script: str, what: str) -> str:
+    if not page.value(f"Boolean({script})"):
+        raise RuntimeError(f"{what}: {script} is false")
+    return what
+
+
+def _figures(page: Chromium, address: str) -> Iterator[str]:
+    for path, words in ((ATOM, "work-item T3: 16 cells"), ("paths/ownership/", "T3: 8 cells")):
+        go(page, f"{address}/{path}")
+        page.until(FIGURE)
+        page.value(f"{FIGURE}.scrollIntoView()")
+        spot = page.value(
+            f"(() => {{ const r = {FIGURE}.querySelector('.c.t3 :is(rect, path)')"
+            ".getBoundingClientRect(); return [r.x + 3, r.y + 3]; })()"
+        )
+        page("Input.dispatchMouseEvent", type="mouseMoved", x=spot[0], y=spot[1])
+        page.until(f"{WORDS}.includes({json.dumps(words)})")
+        yield _expect(page, f"{FIGURE}.classList.contains('cx-lit')", f"hover on {path}")
+        page("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+        page.until(f"!{FIGURE}.classList.contains('cx-lit')")
+        page.value(f"{FIGURE}.focus({{focusVisible: true}})")
+        for _ in range(2):
+            page.key("ArrowRight")
+        yield _expect(page, f"{FIGURE}.dataset.owner === 't1'", f"arrow keys on {path}")
+        lit = f"[...{FIGURE}.querySelectorAll('.c.cx-on')]"
+        yield _expect(page, f"{lit}.every(c => c.matches('.t1'))", f"all of T1 on {path}")
+        page.key("Escape")
+        yield _expect(page, f"!{FIGURE}.classList.contains('cx-lit')", f"escape on {path}")
+
+
+def _exercises(page: Chromium, address: str) -> Iterator[str]:
+    go(page, f"{address}/paths/layouts/")
+    box = "document.querySelector('.exercise')"
+    for text, verdict in (("(3,4):(1,3)", "wrong"), ("(3,4:", "refused"), ("(3,4):(4,1)", "right")):
+        page.value(f"delete {box}.dataset.verdict; {box}.querySelector('input').focus()")
+        page.value(f"{box}.querySelector('input').value = {json.dumps(text)}")
+        page.key("Enter", "\r")
+        page.until(f"{box}.dataset.verdict")
+        yield _expect(
+            page, f"{box}.dataset.verdict === '{verdict}'", f"an answer that is {verdict}"
+        )
+    boxes = "[...document.querySelectorAll('.exercise')]"
+    page.value(
+        f"{boxes}.forEach(b => {{ b.querySelector('input').value = "
+        "b.querySelector('details code').textContent; b.querySelector('button').click(); })"
+    )
+    page.until(f"{boxes}.every(b => b.dataset.verdict)")
+    yield _expect(
+        page, f"{boxes}.every(b => b.dataset.verdict === 'right')", "every answer is right"
+    )
+
+
+def _copies(page: Chromium, address: str) -> Iterator[str]:
+    page("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    go(page, f"{address}/algebra/coalesce/")
+    button = "document.querySelector('.md-code__button, .md-clipboard')"
+    page.until(button)
+    page.value(f"{button}.click()")
+    page.until("document.querySelector('.md-dialog')?.textContent.includes('Copied')")
+    yield "copy of code"
+    go(page, f"{address}/playground/")
+    page.until("document.querySelector('#playground')?.dataset.answered")
+    page.value(
+        "URL.createObjectURL = (blob) => { window.saved = blob.type; return 'data:,'; };"
+        "document.querySelector('[data-do=svg]').click()"
+    )
+    yield _expect(page, "window.saved === 'image/svg+xml'", "save SVG")
+    page.value("document.querySelector('[data-do=link]').click()")
+    page.until("/copied/.test(document.querySelector('[data-status]').textContent)")
+    yield "copy of the link"
+
+
+def _moves(page: Chromium, address: str) -> Iterator[str]:
+    go(page, f"{address}/gallery/#row-major")
+    page.value("document.querySelector('#row-major ~ p a[href*=playground]').click()")
+    page.until("location.pathname.endsWith('/playground/')")
+    page.until("document.querySelector('[data-results]')?.innerText.includes('(4,6):(6,1)')")
+    yield "from the gallery to the playground"
+    page.value("history.back()")
+    page.until("location.pathname.endsWith('/gallery/') && location.hash === '#row-major'")
+    yield "back to the gallery"
+    page.until("document.querySelector('[data-md-component=palette] label:not([hidden])')")
+    page.value("document.querySelector('[data-md-component=palette] label:not([hidden])').click()")
+    page.until("document.body.dataset.mdColorScheme === 'slate'")
+    yield "dark by the switch"
+    go(page, f"{address}/design/")
+    yield _expect(page, "document.body.dataset.mdColorScheme === 'slate'", "dark on the next page")
+    resized(page, 400)
+    go(page, f"{address}/{ATOM}")
+    page.value("document.querySelector('label.md-header__button[for=__drawer]').click()")
+    page.until("document.querySelector('.md-sidebar--primary').getBoundingClientRect().x === 0")
+    yield "the list of pages on a phone"
+    resized(page, 1300)
+
+
+def _media(page: Chromium, address: str) -> Iterator[str]:
+    go(page, f"{address}/paths/ownership/")
+    page.until(FIGURE)
+    page.value(f"{FIGURE}.focus()")
+    page.key("ArrowRight")
+    page("Emulation.setEmulatedMedia", media="print")
+    faded = f"[...{FIGURE}.querySelectorAll('.o')].filter(c => getComputedStyle(c).opacity < 1)"
+    page.until(f"{faded}.length === 0")  # colours fade in
+    yield "paper shows all work-items"
+    reduced = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    page("Emulation.setEmulatedMedia", media="", features=reduced)
+    cell = f"getComputedStyle({FIGURE}.querySelector('.c'))"
+    still = f"!parseFloat({cell}.transitionDuration)"
+    yield _expect(page, still, "no motion where none is wanted")
+    page("Emulation.setEmulatedMedia", media="", features=[])
+
+
+def _without(page: Chromium, address: str, site: Path) -> Iterator[str]:
+    """Without scripts the answers are in the folds and figures stay; figures work from a file."""
+    page("Emulation.setScriptExecutionDisabled", value=True)
+    page("Page.navigate", url=f"{address}/paths/layouts/")
+    page.until("document.querySelectorAll('.exercise details code').length === 10")
+    forms = "[...document.querySelectorAll('.exercise-form')]"
+    yield _expect(page, f"{forms}.every(f => f.hidden)", "answers without scripts")
+    figure = "document.querySelector('svg[id^=cx-]').getBoundingClientRect().height > 100"
+    yield _expect(page, figure, "figures without scripts")
+    page("Emulation.setScriptExecutionDisabled", value=False)
+    errors = len(page.errors)
+    page("Page.navigate", url=(site / ATOM / "index.html").resolve().as_uri())
+    page.until("location.protocol === 'file:'")
+    page.until(FIGURE)
+    page.value(f"{FIGURE}.focus()")
+    page.key("ArrowLeft")
+    yield _expect(page, f"{FIGURE}.dataset.owner === 't15'", "figures from a file")
+    del page.errors[errors:]  # the theme's search wants a server
