@@ -74,7 +74,7 @@ class ArithTuple(tuple[Any, ...]):
 
     def __sub__(self, other: Any) -> Any:
         """Subtract mode by mode; zero changes nothing, and other integers are refused."""
-        return self + _negated(other)
+        return self + _negated(other) if _subtracts(other) else NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
         """Subtract from a coordinate, or from zero."""
@@ -137,6 +137,11 @@ def _coord_of(sign: str, coord: Any, other: Any) -> Any:
         f"{coord} is a coordinate and {other} is not",
         "compare coordinates, or a coordinate with 0",
     )
+
+
+def _subtracts(value: Any) -> bool:
+    """Tell whether a value can be what is taken from a coordinate."""
+    return isinstance(value, (int, tuple, Basis, BasisSum))
 
 
 def _negated(value: Any) -> Any:
@@ -248,7 +253,7 @@ class Basis:
 
     def __sub__(self, other: Any) -> Any:
         """Subtract; the difference along one axis is a basis element again."""
-        return self + _negated(other)
+        return self + _negated(other) if _subtracts(other) else NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
         """Subtract from a coordinate, or from zero."""

@@ -16,6 +16,7 @@ from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import leaves, product
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.typing import Shape, is_tuple
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class BitMatrix:
     """A matrix of bits: column ``j``, as a number, is where bit ``j`` of an index goes.
@@ -140,6 +142,7 @@ def _reduced(values: Sequence[int]) -> list[int]:
     return sorted(basis)
 
 
+@typed
 def bit_matrix(layout: Layout | ComposedLayout | F2Layout) -> BitMatrix:
     """Return the matrix of a layout whose size is a power of two and that adds without carries.
 
@@ -169,6 +172,7 @@ def _columns(layout: F2Layout, extent: int, stride: int) -> list[int]:
     return [stride << i for i in range(extent.bit_length() - 1)]
 
 
+@typed
 def from_bit_matrix(
     matrix: BitMatrix | Sequence[int], shape: Shape = None, offset: int = 0
 ) -> F2Layout:

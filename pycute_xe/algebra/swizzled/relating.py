@@ -11,6 +11,7 @@ from pycute_xe.errors import CuteError, DivisibilityError, ShapeError
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Mode
 
 __all__ = [
@@ -25,6 +26,7 @@ MOST = 1 << 20
 """Coordinates of a function beyond which it is not enumerated."""
 
 
+@typed
 def is_injective(layout: Function) -> bool:
     """Tell whether no two coordinates have the same value, of any layout.
 
@@ -46,6 +48,7 @@ def is_injective(layout: Function) -> bool:
             return len(set(values)) == len(values)
 
 
+@typed
 def is_surjective(layout: Function) -> bool:
     """Tell whether every value from 0 to the largest is hit, of any layout.
 
@@ -61,6 +64,7 @@ def is_surjective(layout: Function) -> bool:
     return len(values) == max(values) + 1
 
 
+@typed
 def is_bijective(layout: Function) -> bool:
     """Tell whether every value from 0 to the largest is hit exactly once, of any layout.
 
@@ -73,6 +77,7 @@ def is_bijective(layout: Function) -> bool:
     return is_injective(layout) and is_surjective(layout)
 
 
+@typed
 def functionally_equal(a: Function, b: Function) -> bool:
     """Tell whether two layouts of any kind have one size and one value for each index.
 
@@ -92,6 +97,7 @@ def functionally_equal(a: Function, b: Function) -> bool:
     return _values("functionally_equal", a) == _values("functionally_equal", b)
 
 
+@typed
 def image(layout: Function) -> Layout | F2Layout:
     """Return the values of a layout of any kind as a layout: each once, in increasing order.
 
