@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["beyond", "bounds", "convert", "greatest", "host_dtype", "round_tf32", "rule", "wrap"]
 
 
+@cache
 def host_dtype(value: Numeric | str) -> np.dtype[Any]:
     """Return the dtype that arrays of a type have: `numpy_dtype`, but float32 for tf32.
 

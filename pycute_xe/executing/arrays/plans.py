@@ -31,11 +31,11 @@ from pycute_xe.executing.arrays.terms import (
     joined,
     points_of,
     separated,
+    whole,
 )
 from pycute_xe.executing.arrays.values import (
     Value,
     as_type,
-    compact,
     gathered,
     scattered,
 )
@@ -156,13 +156,12 @@ def _added_up(value: Value, others: tuple[Axis, ...]) -> Value:
     numeric = value.type
     if numeric.kind == "float" and numeric.bits < 32:
         raise undecided("what is added is rounded each time")
-    array = value.over(kept := joined((value.axes, others)))
-    whole = np.broadcast_to(array, [axis.size for axis in kept])
+    every = value.whole(kept := joined((value.axes, others)))
     along = tuple(i for i, axis in enumerate(kept) if axis in others)
     left = tuple(axis for axis in kept if axis not in others)
     dtype = host_dtype(numeric)
     with np.errstate(over="ignore", invalid="ignore"):
-        return Value(left, whole.sum(axis=along, dtype=dtype), numeric)
+        return Value(left, every.sum(axis=along, dtype=dtype), numeric)
 
 
 def _flattened(
@@ -173,20 +172,17 @@ def _flattened(
     tests: tuple[Field, ...],
 ) -> tuple[tuple[Field, ...], tuple[Axis, ...], Value]:
     """Return places and values one by one, of those that lie inside."""
-    whole = tuple(axis.size for axis in axes)
     inside = np.ones((1,) * len(axes), np.bool_)
     for place, extent in zip(at, shape, strict=True):
-        index = compact(place, axes)
+        index = place.compact(axes)
         inside = inside & (index >= 0) & (index < extent)
     for test in tests:
-        inside = inside & (compact(test, axes) < 0)
-    inside = np.broadcast_to(inside, whole)
+        inside = inside & (test.compact(axes) < 0)
+    inside = whole(inside, axes)
     count = int(inside.sum())
     axis = Axis(count)
-    new = np.broadcast_to(value.over(axes), whole)[inside]
-    places = tuple(
-        Field(0, (((axis,), np.broadcast_to(compact(p, axes), whole)[inside]),)) for p in at
-    )
+    new = value.whole(axes)[inside]
+    places = tuple(Field(0, (((axis,), p.over(axes)[inside]),)) for p in at)
     return places, (axis,), Value((axis,), new, value.type)
 
 
