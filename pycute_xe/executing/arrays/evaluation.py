@@ -374,8 +374,7 @@ def _call(ev: Evaluation, term: Lifted) -> Value:
     axes = joined(value.axes for value in sorted(values, key=lambda v: -len(v.axes)))
     demand_room(axes)
     arrays = [Value(v.axes, numbers(v, numeric), numeric).over(axes) for v in values]
-    with np.errstate(all="ignore"):
-        result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
+    result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
     return Value(axes, whole(result.astype(dtype, copy=False), axes), numeric)
 
@@ -384,8 +383,7 @@ def _converted(ev: Evaluation, term: Lifted) -> Value:
     to, one = term.given[0], ev.value(term.parts[0])
     if one.type == to:
         return one
-    with np.errstate(all="ignore"):
-        return Value(one.axes, convert(widened(one.array, one.type), to), to)
+    return Value(one.axes, convert(widened(one.array, one.type), to), to)
 
 
 def _summed(ev: Evaluation, term: Lifted) -> Value:
@@ -406,11 +404,8 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     if not all(test.range[1] < 0 for test in tests if axis.size):
         mask: Any = reduce(np.logical_and, (test.compact(axes) < 0 for test in tests))
         values = np.where(mask, values, nothing)
-    at = axes.index(axis)
-    with np.errstate(all="ignore"):
-        totals = row.ufunc().reduce(
-            whole(values, axes), axis=at, dtype=array.dtype, initial=nothing
-        )
+    at, values = axes.index(axis), whole(values, axes)
+    totals = row.ufunc().reduce(values, axis=at, dtype=array.dtype, initial=nothing)
     return Value(tuple(a for a in axes if a is not axis), totals, numeric)
 
 

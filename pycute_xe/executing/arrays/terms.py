@@ -131,6 +131,11 @@ class Field:
             out = part if out is None else out + part
         return out + self.offset if self.offset else out
 
+    @property
+    def room(self) -> int:
+        """How many numbers it keeps."""
+        return sum(numbers.size for _, numbers in self.parts)
+
     def moved(self, change: Mapping[Axis, tuple[Axis, Ints]]) -> Field:
         """Return the field where points of axes are points of others: ``change[old]``."""
         if not any(axis in change for axes, _ in self.parts for axis in axes):

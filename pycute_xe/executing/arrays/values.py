@@ -9,6 +9,7 @@ several terms are elements of are computed once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -253,8 +254,7 @@ def scattered(
 
 def is_finite(value: Value) -> bool:
     """Whether every element is a finite number."""
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(widened(value.array, value.type)).all())
+    return bool(np.isfinite(widened(value.array, value.type)).all())
 
 
 def has_points(test: Field) -> bool:
@@ -302,12 +302,9 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
         )
     if total is None and left.ndim == 2 and right.ndim == 2:
         left = _in_bands(left, right.shape[0])
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = multiplied_into(total, left, right, (x.type, y.type, to), step)
-        out = Value(axes, products.reshape(shape), to)
-        if start is None or narrow:
-            return out
-        return _added(out, start)
+    products = multiplied_into(total, left, right, (x.type, y.type, to), step)
+    out = Value(axes, products.reshape(shape), to)
+    return out if start is None or narrow else _added(out, start)
 
 
 def _in_bands(left: Array, columns: int) -> Array:
@@ -328,7 +325,7 @@ def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over
     """Return (batch…, own, over) of a value."""
     order = [value.axes.index(a) for a in (*batch, *own, over)]
     array = value.array.transpose(order)
-    flat = int(np.prod([a.size for a in own], dtype=np.int64))
+    flat = prod(a.size for a in own)
     return array.reshape(*(a.size for a in batch), flat, over.size)
 
 
@@ -339,4 +336,4 @@ def _added(accumulated: Value, start: Value) -> Value:
     other = spread(numbers(start, accumulated.type), start.axes, axes)
     if axes == accumulated.axes and one.dtype == other.dtype:
         return Value(axes, np.add(one, other, out=accumulated.array), accumulated.type)
-    return Value(axes, (one + other).astype(accumulated.array.dtype), accumulated.type)
+    return Value(axes, (one + other).astype(accumulated.array.dtype, copy=False), accumulated.type)
