@@ -27,7 +27,7 @@ from pycute_xe.executing.arrays.terms import (
     Lifted,
     Lifter,
     Place,
-    Space,
+    Registers,
     constants,
     joined,
     points_of,
@@ -63,7 +63,7 @@ class Stored:
     """A write with its term in the coordinates of the tile that it writes."""
 
     write: Write
-    space: Space
+    space: Registers
     places: tuple[Place, ...]
     term: Lifted
     tests: tuple[Place, ...] = ()
@@ -85,7 +85,9 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     names = [f"write__{number}_{i}" for i in range(len(groups))]
     if index.ndim > len(groups):
         names.append(f"write__{number}_again")
-    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups)
+    space = Registers(
+        shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups
+    )
     places: list[Place] = []
     for mode, base in enumerate(write.base):
         offset, parts = space.of(np.ascontiguousarray(write.places[..., mode]))
