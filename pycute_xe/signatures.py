@@ -280,11 +280,9 @@ def _demand_named(function: Callable[..., Any], more: str, kwargs: Mapping[str, 
     """Refuse arguments by name that are neither a function's own nor among those it passes on."""
     own, passed = _taken(function, more)
     for name, value in kwargs.items():
-        if name in own:
-            continue
-        if name not in passed:
+        if name not in own and name not in passed:
             raise _unknown(function, name, value, {**own, **passed})
-        if misfit := _misfit(value, passed[name]):
+        if name not in own and (misfit := _misfit(value, passed[name])):
             wrong, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
             raise InputError(_called(function), {name: shortly(value)}, wrong, fix)
 
@@ -461,10 +459,9 @@ def _unbound(
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    for name in kwargs if not takes_all else ():
-        if name not in by_name:
-            kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in parameters}
-            return _unknown(function, name, kwargs[name], {one: kinds[one] for one in by_name})
+    for name in (name for name in kwargs if not takes_all and name not in by_name):
+        kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in parameters}
+        return _unknown(function, name, kwargs[name], {one: kinds[one] for one in by_name})
     given = {p.name for p, _ in zip(by_place, args, strict=False)}
     twice = given & kwargs.keys()
     missing = [

@@ -19,7 +19,7 @@ import pycute_xe as cx
 from pycute_xe.costing import devices
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.exploring import Space, explore
-from pycute_xe.exploring.pricing import lower_bound, price
+from pycute_xe.exploring.search import lower_bound, price
 from pycute_xe.exploring.rules import refusal, spills_expected
 
 FEW = Space((64, 128, 256), (64, 128, 256), (32,), ((2, 4), (4, 4), (8, 4)), (2,), (8,))
