@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pycute_xe.algebra.compose import flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import flat_modes, from_modes, joined, merged
 from pycute_xe.basis import Basis, BasisSum
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout
+from pycute_xe.layout.core import moves
 from pycute_xe.typing import Mode, is_tuple
 
 __all__ = ["Path", "Placed", "axes_of", "along", "nested_by", "of_coordinates"]
@@ -28,8 +29,7 @@ def of_coordinates(layout: Layout) -> bool:
     >>> of_coordinates(Layout((4, 8), (E(0), 0))), of_coordinates(Layout(4))
     (True, False)
     """
-    stride = layout.stride
-    return type(stride) is not int and any(isinstance(d, (Basis, BasisSum)) for d in leaves(stride))
+    return moves(layout.stride)
 
 
 def axes_of(operation: str, layout: Layout) -> dict[Path, list[Placed]]:
@@ -101,7 +101,7 @@ def by_axis(operation: str, layout: Layout, part: Callable[[list[Placed]], list[
     (3,2):(2,1)
     """
     axes = axes_of(operation, layout)
-    return nested_by({path: from_modes(merged(part(modes))) for path, modes in axes.items()})
+    return nested_by({path: joined(part(modes)) for path, modes in axes.items()})
 
 
 def entry_of(tree: Any, path: Path) -> Any:

@@ -6,7 +6,7 @@ from math import gcd, lcm
 from typing import Any
 
 from pycute_xe.algebra.axes import of_coordinates
-from pycute_xe.algebra.compose import coalesce, composition, flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import coalesce, composition, flat_modes, joined
 from pycute_xe.algebra.inverse import right_inverse
 from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.errors import DivisibilityError, ShapeError
@@ -128,7 +128,7 @@ def layout_add(a: Layout, b: Layout) -> Layout:
             raise _unlike(a, b, d, e)
         total = d + e
         sums.append((s, basis_sum(total) if isinstance(total, tuple) else total))
-    return from_modes(merged(sums))
+    return joined(sums)
 
 
 def _moves(stride: Any) -> bool:

@@ -14,7 +14,7 @@ from pycute_xe.algebra.axes import (
     nested_by,
     of_coordinates,
 )
-from pycute_xe.algebra.compose import as_tiler, composition, flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import as_tiler, composition, flat_modes, from_modes, joined, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
@@ -49,16 +49,16 @@ __all__ = [
 ]
 
 
-def _moving(operation: str, layout: Layout, modes: list[Mode]) -> list[tuple[Any, ...]]:
-    """Return (stride, extent) of the modes that move, all of positive integer stride."""
+def _moving(operation: str, layout: Layout) -> list[tuple[Any, ...]]:
+    """Return (stride, extent) of the modes that move, the least stride, a positive one, first."""
     out: list[tuple[Any, ...]] = []
-    for s, d in modes:
+    for s, d in flat_modes(layout):
         if s == 1 or d == 0:
             continue
         if (type(d) is not int and (isinstance(d, Basis) or same(d, 0))) or d < 0:
             raise _not_positive(operation, layout, d)
         out.append((d, s))
-    return out
+    return in_order(out)
 
 
 def _not_positive(operation: str, layout: Layout, d: Any) -> ShapeError:
@@ -116,31 +116,37 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     hole: Any = None
     gone: list[Mode] = []  # modes above a gap that a symbol may leave with one element
     try:
-        for d, s in in_order(_moving("complement", layout, flat_modes(layout))):
+        for d, s in _moving("complement", layout):
             if d % reach:
                 if d < reach:
                     raise _interleaved(layout, cotarget, d, reach)
                 hole = d // reach * reach if hole is None else hole
-            out.append((d // reach, reach))
+            if d != reach:
+                out.append((d // reach, reach))
             if type(s) is not int and d != reach:
                 gone.append((s, d))
             reach = d * s
-        end = adopted(product(cotarget) if is_tuple(cotarget) else cotarget)
-        if not is_integer(end) or not at_most(1, end):
-            raise ShapeError(
-                "complement",
-                {"layout": layout, "cotarget": repr(cotarget)},
-                "the cotarget must be a positive integer",
-                "use a size, or a shape",
-            )
+        end = cotarget if type(cotarget) is int and cotarget > 0 else _end_of(layout, cotarget)
         for s, d in gone:
             # Rounded up to whole gaps, the end would differ; whole gaps need no rounding.
             if end % d != 0:
                 same(s, 1)
         out.append((-(-end // reach), reach))
-        return from_modes(merged(out)), hole
+        return joined(out), hole
     except UndecidableError as error:
         raise error.within("complement", {"layout": layout, "cotarget": cotarget}) from None
+
+
+def _end_of(layout: Layout, cotarget: IntTuple) -> Any:
+    end = adopted(product(cotarget) if is_tuple(cotarget) else cotarget)
+    if not is_integer(end) or not at_most(1, end):
+        raise ShapeError(
+            "complement",
+            {"layout": layout, "cotarget": repr(cotarget)},
+            "the cotarget must be a positive integer",
+            "use a size, or a shape",
+        )
+    return end
 
 
 def _gaps_of_axes(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
@@ -221,7 +227,7 @@ def right_inverse(layout: Layout) -> Layout:
     try:
         if of_coordinates(as_layout(layout)):
             return by_axis("right_inverse", layout, lambda placed: _chained(layout, placed))
-        return from_modes(merged(_chained(layout, _placed(layout))))
+        return joined(_chained(layout, _placed(layout)))
     except UndecidableError as error:
         raise error.within("right_inverse", {"layout": layout}) from None
 
@@ -248,7 +254,7 @@ def _placed(layout: Layout) -> list[Placed]:
     """Return the merged modes with the index at which each starts."""
     out: list[Placed] = []
     where: Any = 1
-    for s, d in merged(flat_modes(layout)):
+    for s, d in merged([(layout.shape, layout.stride)]):
         out.append((s, d, where))
         where = where * s
     return out
@@ -273,7 +279,7 @@ def left_inverse(layout: Layout) -> Layout:
     try:
         if of_coordinates(as_layout(layout)):
             return by_axis("left_inverse", layout, lambda placed: _counted(layout, placed))
-        return from_modes(merged(_counted(layout, _placed(layout))))
+        return joined(_counted(layout, _placed(layout)))
     except UndecidableError as error:
         raise error.within("left_inverse", {"layout": layout}) from None
 
