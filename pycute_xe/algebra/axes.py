@@ -10,26 +10,15 @@ from pycute_xe.basis import Basis, BasisSum
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout
-from pycute_xe.layout.core import moves
 from pycute_xe.typing import Mode, is_tuple
 
-__all__ = ["Path", "Placed", "axes_of", "along", "nested_by", "of_coordinates"]
+__all__ = ["Path", "Placed", "axes_of", "along", "nested_by"]
 
 Path = tuple[int, ...]
 """The modes of a basis element, outermost first: where an axis stands among coordinates."""
 
 Placed = tuple[Any, Any, Any]
 """A mode with its place: extent, stride, and the index at which it takes its first step."""
-
-
-def of_coordinates(layout: Layout) -> bool:
-    """Tell whether a layout has a basis stride, and so maps to coordinates.
-
-    >>> from pycute_xe.basis import E
-    >>> of_coordinates(Layout((4, 8), (E(0), 0))), of_coordinates(Layout(4))
-    (True, False)
-    """
-    return moves(layout.stride)
 
 
 def axes_of(operation: str, layout: Layout) -> dict[Path, list[Placed]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
-from pycute_xe.algebra.axes import of_coordinates
+from pycute_xe.layout.core import moves
 from pycute_xe.algebra.compose import coalesce, composition, flat_modes, joined
 from pycute_xe.algebra.inverse import right_inverse
 from pycute_xe.basis import Basis, BasisSum, basis_sum
@@ -46,7 +46,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
 
 def _common(a: Layout, b: Layout) -> tuple[Layout, Any]:
-    if of_coordinates(as_layout(b)):
+    if moves(as_layout(b).stride):
         raise ShapeError(
             "right_inverse",
             {"layout": b},

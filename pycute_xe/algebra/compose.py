@@ -162,7 +162,8 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
         if profile is None or not is_tuple(profile):
             if type(layout) is not Layout:
                 as_layout(layout)  # refuses what only looks like one
-            return joined([(layout.shape, layout.stride)])
+            shape, stride = layout.shape, layout.stride
+            return joined(zip(shape, stride) if type(shape) is tuple else [(shape, stride)])
         return _coalesced_by_mode(layout, profile)
     except STUMBLES as error:
         blame(coalesce, (layout, profile), error)
@@ -310,25 +311,19 @@ def _walked(lhs: list[Mode], shape: Any, stride: Any, ends: _Ends, a: Layout, b:
         shapes: list[Any] = []
         strides: list[Any] = []
         for s, d in zip(shape, stride):
-            s, d = _walked(lhs, s, d, ends, a, b)
+            if type(d) is int:
+                s, d = _leaf(lhs, s, d, ends[()], a, b)
+            else:
+                s, d = _walked(lhs, s, d, ends, a, b)
             shapes.append(s)
             strides.append(d)
         return tuple(shapes), tuple(strides)
-    if stride == 0:
-        return shape, 0
-    last = ends[()]
-    if type(stride) is not int:
-        if isinstance(stride, BasisSum):
-            return _walked_along(shape, stride, ends, a, b)
-        if isinstance(stride, Basis):
-            last = ends.setdefault(stride.modes, [])
-            lhs, stride = _prepared(get(a, *stride.modes)), stride.value
-    if len(lhs) < 2:
-        return (shape, stride * lhs[0][1]) if lhs else (shape, 0)
-    if shape == 1:
-        return 1, _idle_step(lhs, stride) * lhs[-1][1]
-    last.append((shape - 1) * stride)
-    return _leaf(lhs, shape, stride, a, b)
+    if isinstance(stride, BasisSum):
+        return _walked_along(shape, stride, ends, a, b)
+    if not isinstance(stride, Basis):
+        return _leaf(lhs, shape, stride, ends[()], a, b)
+    mode = _prepared(get(a, *stride.modes))
+    return _leaf(mode, shape, stride.value, ends.setdefault(stride.modes, []), a, b)
 
 
 def _walked_along(shape: Any, stride: BasisSum, ends: _Ends, a: Layout, b: Layout) -> Mode:
@@ -347,8 +342,15 @@ def _walked_along(shape: Any, stride: BasisSum, ends: _Ends, a: Layout, b: Layou
     return shape, basis_sum(total) if is_tuple(total) else total
 
 
-def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode:
+def _leaf(lhs: list[Mode], extent: Any, step: Any, ends: list[Any], a: Layout, b: Layout) -> Mode:
     """Compose with one mode ``extent:step``: walk the modes of ``a`` with that step."""
+    if step == 0 or not lhs:
+        return extent, 0
+    if len(lhs) == 1:
+        return extent, step * lhs[0][1]
+    if extent == 1:
+        return 1, _idle_step(lhs, step) * lhs[-1][1]
+    ends.append((extent - 1) * step)
     out: list[Mode] = []
     left = extent
     for i, (s, d) in enumerate(lhs[:-1]):
@@ -359,7 +361,9 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
             step = step // s
             continue
         reach = -(-s // step) if step > 0 else 0
-        if left > 0 and (left <= reach if type(left) is int is type(reach) else at_most(left, reach)):
+        if left > 0 and (
+            left <= reach if type(left) is int is type(reach) else at_most(left, reach)
+        ):
             out.append((left, step * d))
             break
         if reach == 0 or s % step or left % reach:

@@ -12,14 +12,14 @@ from pycute_xe.algebra.axes import (
     by_axis,
     entry_of,
     nested_by,
-    of_coordinates,
 )
 from pycute_xe.algebra.compose import as_tiler, composition, flat_modes, from_modes, joined, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
 from pycute_xe.layout import Layout, as_layout, cosize, flatten, make_layout, pair
-from pycute_xe.signatures import typed
+from pycute_xe.layout.core import moves
+from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import (
     IntTuple,
     Mode,
@@ -52,13 +52,18 @@ __all__ = [
 def _moving(operation: str, layout: Layout) -> list[tuple[Any, ...]]:
     """Return (stride, extent) of the modes that move, the least stride, a positive one, first."""
     out: list[tuple[Any, ...]] = []
+    numbers = True
     for s, d in flat_modes(layout):
         if s == 1 or d == 0:
             continue
-        if (type(d) is not int and (isinstance(d, Basis) or same(d, 0))) or d < 0:
+        if type(d) is not int:
+            numbers = False
+            if isinstance(d, Basis) or same(d, 0):
+                raise _not_positive(operation, layout, d)
+        if d < 0:
             raise _not_positive(operation, layout, d)
         out.append((d, s))
-    return in_order(out)
+    return sorted(out) if numbers else in_order(out)
 
 
 def _not_positive(operation: str, layout: Layout, d: Any) -> ShapeError:
@@ -90,7 +95,7 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     ((2,2),2):((1@0,4@0),3@1)
     """
     free, hole = gaps(layout, cotarget)
-    if hole is not None and of_coordinates(layout):
+    if hole is not None and moves(layout.stride):
         raise uneven(layout, cotarget, hole)
     if hole is not None:
         end = cosize(pair(layout, free))
@@ -109,7 +114,7 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     >>> gaps(Layout((2, 2), (1, 3)), 12)
     (Layout(2, 6), 2)
     """
-    if of_coordinates(as_layout(layout)):
+    if moves(as_layout(layout).stride):
         return _gaps_of_axes(layout, cotarget)
     out: list[Mode] = []
     reach: Any = 1
@@ -225,7 +230,7 @@ def right_inverse(layout: Layout) -> Layout:
     (5,4):(4,1)
     """
     try:
-        if of_coordinates(as_layout(layout)):
+        if moves(as_layout(layout).stride):
             return by_axis("right_inverse", layout, lambda placed: _chained(layout, placed))
         return joined(_chained(layout, _placed(layout)))
     except UndecidableError as error:
@@ -277,7 +282,7 @@ def left_inverse(layout: Layout) -> Layout:
     (5,(2,4)):(4,(0,1)) (3,4):(0,2)
     """
     try:
-        if of_coordinates(as_layout(layout)):
+        if moves(as_layout(layout).stride):
             return by_axis("left_inverse", layout, lambda placed: _counted(layout, placed))
         return joined(_counted(layout, _placed(layout)))
     except UndecidableError as error:
@@ -337,7 +342,6 @@ def nullspace(layout: Layout) -> Layout:
     )
 
 
-@typed
 def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Split a layout into (tile, rest), or each of its modes by a tuple of tilers.
 
@@ -350,12 +354,19 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """
     if tiler is None:
         return layout
-    if is_tuple(tiler):
-        _check_rank("logical_divide", layout, tiler)
-        parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
-        return make_layout(*parts, *list(layout)[len(tiler) :])
-    tile = as_tiler(tiler)
-    if of_coordinates(tile):
+    try:
+        if is_tuple(tiler):
+            _check_rank("logical_divide", layout, tiler)
+            parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
+            return make_layout(*parts, *list(layout)[len(tiler) :])
+        return _divided(layout, as_tiler(tiler))
+    except STUMBLES as error:
+        blame(logical_divide, (layout, tiler), error)
+        raise
+
+
+def _divided(layout: Layout, tile: Layout) -> Layout:
+    if moves(tile.stride):
         # The tile moves among the modes of the layout, each of which is an axis.
         axes = as_layout(layout).shape
         rest, hole = gaps(tile, axes if is_tuple(axes) else (axes,))

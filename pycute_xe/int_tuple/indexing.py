@@ -302,15 +302,22 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
     >>> offset_of((1, 2), (4, 8), (8, 1))
     10
     """
+    total: Any = 0
+    if isinstance(coord, tuple):
+        if not isinstance(shape, tuple) or len(coord) != len(shape):
+            raise _other_modes(coord, shape)
+        for c, s, d in zip(coord, shape, stride):
+            if type(c) is int and type(s) is int:
+                total = total + c * d
+            else:
+                total = total + offset_of(c, s, d)
+        return total
     if type(coord) is not int:
-        if isinstance(coord, tuple):
-            return _offset_by_mode(coord, shape, stride)
         if isinstance(coord, _NO_INDEX):
             raise _no_integer("crd2idx", coord, shape)
         coord = adopted(coord)
-    if type(shape) is int or not isinstance(shape, tuple):
+    if not isinstance(shape, tuple):
         return coord * stride
-    total: Any = 0
     last = len(shape) - 1
     for i, s in enumerate(shape):
         size = s if type(s) is int else product(s)
@@ -321,23 +328,13 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
     return total
 
 
-def _offset_by_mode(coord: tuple[Any, ...], shape: Shape, stride: Stride) -> Any:
-    if not isinstance(shape, tuple) or len(coord) != len(shape):
-        raise CoordError(
-            "crd2idx",
-            {"coord": coord, "shape": shape},
-            "the coordinate has other modes than the shape",
-            "give one entry for each mode, or one integer for all",
-        )
-    total: Any = 0
-    for c, s, d in zip(coord, shape, stride):
-        if type(c) is int and type(s) is int:
-            total = total + c * d
-        elif type(c) is tuple:
-            total = total + _offset_by_mode(c, s, d)
-        else:
-            total = total + offset_of(c, s, d)
-    return total
+def _other_modes(coord: Coord, shape: Shape) -> CoordError:
+    return CoordError(
+        "crd2idx",
+        {"coord": coord, "shape": shape},
+        "the coordinate has other modes than the shape",
+        "give one entry for each mode, or one integer for all",
+    )
 
 
 def _no_integer(operation: str, entry: Any, shape: Shape) -> CoordError:
