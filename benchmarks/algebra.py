@@ -161,7 +161,7 @@ def random_operands(found: list[Library], name: str, count: int = 200) -> list[t
         try:
             for library in found:
                 function(library, name)(*operands(library, name, case))
-        except Exception:  # noqa: BLE001, S112 - refused by one of them, each with errors of its own
+        except Exception:  # noqa: BLE001 - refused by one of them, each with errors of its own
             continue
         out.append(case)
     return out

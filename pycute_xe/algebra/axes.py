@@ -8,7 +8,6 @@ from typing import Any
 from pycute_xe.algebra.compose import flat_modes, from_modes, joined, merged
 from pycute_xe.basis import Basis, BasisSum
 from pycute_xe.errors import ShapeError
-from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.typing import Mode, is_tuple
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
-from pycute_xe.layout.core import moves
 from pycute_xe.algebra.compose import coalesce, composition, flat_modes, joined
 from pycute_xe.algebra.inverse import right_inverse
 from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout, as_layout, size, unchecked
+from pycute_xe.layout.core import moves
 from pycute_xe.typing import Mode, Shape, naming
 
 __all__ = ["greatest_common_domain", "layout_add", "max_common_layout", "max_common_vector"]

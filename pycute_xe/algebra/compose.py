@@ -18,7 +18,7 @@ from pycute_xe.errors import (
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
 from pycute_xe.layout.core import call_that_reads
-from pycute_xe.signatures import STUMBLES, blame, typed
+from pycute_xe.signatures import STUMBLES, blame
 from pycute_xe.typing import (
     IntTuple,
     Mode,

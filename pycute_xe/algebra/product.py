@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pycute_xe.layout.core import moves
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
@@ -19,6 +18,7 @@ from pycute_xe.layout import (
     make_ordered_layout,
     pair,
 )
+from pycute_xe.layout.core import moves
 from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import IntTuple, Shape, Tiler, adopted, is_integer, is_tuple
 

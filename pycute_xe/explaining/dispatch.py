@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
-from pycute_xe.layout.core import moves
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
 from pycute_xe.algebra.product import logical_product
@@ -20,6 +19,7 @@ from pycute_xe.explaining.coordinates import along_axes
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
+from pycute_xe.layout.core import moves
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
