@@ -155,6 +155,10 @@ class KernelBuilder(Draft):
         """Return the tiling of a vector with a value for each column of a fragment's tile."""
         return self._spread(name).along(1)
 
+    def one(self, name: str) -> Spread:
+        """Return the tiling of one value that all of a fragment's tile share."""
+        return self._spread(name).along(0).along(1)
+
     @typed
     def parts(self, tile: Tile, over: tuple[int, int]) -> Spread:
         """Return the tiling that cuts a tile into equal parts: (4, 1) gives each of 4 its rows."""
@@ -172,6 +176,7 @@ class KernelBuilder(Draft):
     def load(self, name: str, operand: Operand | str, tiling: Tiling, at: At) -> None:
         """Fill a fragment with a tile of an operand that begins ``at`` an index for each mode.
 
+        Values for the rows or columns of a tile lie along the operand's contiguous mode.
         What an MMA shares comes in the type and the order that it multiplies: a conversion and a
         reorder follow the load where they are needed.
         """

@@ -233,7 +233,8 @@ class Draft:
             return operand_copy(by_registers(tiling.mma), role, order, numeric, operand.name)
         if not isinstance(tiling, Spread):
             tiling = Spread.even(tiling, self._parts.subgroups, axis, numeric.bits)
-        x = axis if len(operand.modes) > 1 else tiling.tile.index(max(tiling.tile))
+        # Values for rows or columns run along the operand's contiguous mode.
+        x = axis if min(tiling.tile) > 1 else tiling.tile.index(max(tiling.tile))
         return tiling.copy(verb, numeric, x)
 
     def _turn(self, name: str, spread: Spread, to: Spread) -> Layout:
