@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.kinds.rows import RowBuilder, rounded
 from pycute_xe.signatures import typed

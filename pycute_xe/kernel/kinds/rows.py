@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.bulk import layout_of
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Operand
-from pycute_xe.algebra.compose import index_at
 from pycute_xe.layout import Layout
 
 __all__ = ["RowBuilder", "rounded"]

@@ -40,5 +40,7 @@ def softmax_rows(
         k.take_rows("z", X)
         k.put_rows(D, "exp(z - top) / all")
     lowest = repr(-(2.0**127))
-    weight = [f"exp(X[m,{n}] - max({lowest}, max({j}, X[m,{j}])))" for n, j in (("n", "j"), ("i", "l"))]
+    weight = [
+        f"exp(X[m,{n}] - max({lowest}, max({j}, X[m,{j}])))" for n, j in (("n", "j"), ("i", "l"))
+    ]
     return k.build(f"D[m,n] = {rounded(kind, f'{weight[0]} / sum(i, {weight[1]})')}")
