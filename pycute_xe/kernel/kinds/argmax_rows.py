@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import RowBuilder
+from pycute_xe.kernel.kinds.rows import LOWEST, RowBuilder
 from pycute_xe.signatures import typed
 
 __all__ = ["argmax_rows"]
@@ -27,7 +27,7 @@ def argmax_rows(
     """
     k = RowBuilder("argmax_rows", "N", tile, subgroups)
     X, ids, R = k.matrix("X", kind), k.input("ids", "f32", ("N",)), k.output("R", "f32", ("M",))
-    k.fill("top", k.by_row, -(2.0**127))
+    k.fill("top", k.by_row, LOWEST)
     with k.tiles("i"):
         k.take_rows("x", X)
         k.gather_rows("max", "top", k.within("x", "-inf"))
@@ -38,7 +38,7 @@ def argmax_rows(
         k.gather_rows("max", "first", k.within(_first("y", "top", "id"), "-inf"))
     k.map("least", "-1*first")
     k.store(R, "least", at=k.m * tile[0])
-    top = f"max({-(2.0**127)!r}, max(j, X[m,j]))"
+    top = f"max({LOWEST!r}, max(j, X[m,j]))"
     first = _first("X[m,n]", top, "ids[n]")
     return k.build(f"R[m] = -1*max({-BEHIND}, max(n, {first}))")
 

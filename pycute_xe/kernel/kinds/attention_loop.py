@@ -34,9 +34,6 @@ from pycute_xe.layout import Layout, size
 
 __all__ = ["Mainloop"]
 
-LOWEST = -(2.0**127)
-"""The maximum of no scores: finite, so that what is taken from it stays a number."""
-
 
 def brought(name: str, role: str, copy: TiledCopy, mma: TiledMma) -> Side:
     """Return an operand of an MMA on its way: loaded, converted, reordered, where it has to be."""

@@ -16,9 +16,9 @@ __all__ = ["mqa_logits"]
 def mqa_logits(mma: TiledMma, heads: int = 64, *, kind: str = "f8e4m3") -> Kernel:
     """Return ``L[m,n] = ks[n] * sum(h, w[h,m] * relu(sum(d, Q[h,m,d] * K[d,n])))``.
 
-    Q (heads, M, D) and K (D, N), which lies key by key and which all heads share, are of ``kind`` in
-    memory; ``w`` (heads, M) weighs a head of a query, ``ks`` (N) is the scale of a key. Raises `KernelError` as
-    `KernelBuilder` does. C++: DeepGEMM's ``fp8_mqa_logits``, vLLM's sparse attention indexer.
+    Q (heads, M, D) and K (D, N), which all heads share and which lies key by key, are of ``kind``
+    in memory; ``w`` (heads, M) weighs a head of a query, ``ks`` (N) is the scale of a key. Raises
+    `KernelError` as `KernelBuilder` does. C++: DeepGEMM's ``fp8_mqa_logits``.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "f16"), (64, 64, 32), ((4, 1, 1), (1, 1, 0)))

@@ -13,7 +13,10 @@ from pycute_xe.kernel.index import ELEMENT_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.layout import Layout
 
-__all__ = ["RowBuilder", "rounded"]
+__all__ = ["LOWEST", "RowBuilder", "rounded"]
+
+LOWEST = -(2.0**127)
+"""The largest of no numbers: finite, so that what is taken from it stays a number."""
 
 
 class RowBuilder(KernelBuilder):
@@ -59,7 +62,7 @@ class RowBuilder(KernelBuilder):
         else:
             self.load(f"{name}_in", operand, self.part, at)
             self.convert(name, f"{name}_in", "f32")
-        places = self._spread(name).places[:, 1].tolist()
+        places = self.spread_of(name).places[:, 1].tolist()
         self.of_element = index_at(layout_of(places) or Layout(), Index(ELEMENT_INDEX))
 
     def take_columns(self, name: str, operand: Operand) -> None:

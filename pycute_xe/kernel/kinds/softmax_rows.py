@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import RowBuilder, rounded
+from pycute_xe.kernel.kinds.rows import LOWEST, RowBuilder, rounded
 from pycute_xe.signatures import typed
 
 __all__ = ["softmax_rows"]
@@ -28,7 +28,7 @@ def softmax_rows(
     """
     k = RowBuilder("softmax_rows", columns, tile, subgroups)
     X, D = k.matrix("X", kind), k.output("D", kind, ("M", columns))
-    k.fill("top", k.by_row, -(2.0**127))
+    k.fill("top", k.by_row, LOWEST)
     with k.tiles("i"):
         k.take_rows("x", X)
         k.gather_rows("max", "top", k.within("x", "-inf"))
@@ -39,8 +39,10 @@ def softmax_rows(
     with k.tiles("l"):
         k.take_rows("z", X)
         k.put_rows(D, "exp(z - top) / all")
-    lowest = repr(-(2.0**127))
-    weight = [
-        f"exp(X[m,{n}] - max({lowest}, max({j}, X[m,{j}])))" for n, j in (("n", "j"), ("i", "l"))
-    ]
-    return k.build(f"D[m,n] = {rounded(kind, f'{weight[0]} / sum(i, {weight[1]})')}")
+    value = f"{_weight('n', 'j')} / sum(i, {_weight('i', 'l')})"
+    return k.build(f"D[m,n] = {rounded(kind, value)}")
+
+
+def _weight(n: str, j: str) -> str:
+    """Return the claim of an element's weight."""
+    return f"exp(X[m,{n}] - max({LOWEST!r}, max({j}, X[m,{j}])))"
