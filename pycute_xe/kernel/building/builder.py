@@ -25,6 +25,7 @@ from pycute_xe.kernel.ir.statements import (
     BarrierWait,
     Convert,
     Fence,
+    FetchAdd,
     Fill,
     If,
     Load,
@@ -388,6 +389,14 @@ class KernelBuilder(Draft):
     def fence(self) -> None:
         """Make earlier stores to shared memory visible behind the next barrier."""
         self._append(Fence())
+
+    def ticket(
+        self, counter: Operand, at: At, into: Operand, place: At, by: Index | int = 1
+    ) -> Index:
+        """Add to a counter, and return what it was before, which ``into[place]`` keeps."""
+        own = _place(place)
+        self._append(FetchAdd(counter.name, _place(at), as_index(by), into.name, own))
+        return Index.element(into.name, *own)
 
     # ------------------------------------------------------------------ loops, conditions, the rest
 

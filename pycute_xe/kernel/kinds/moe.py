@@ -1,4 +1,4 @@
-"""The products of a mixture of experts: rows of tokens, each run of them by its expert's weights."""
+"""The products of a mixture of experts: runs of rows, each by the weights of its expert."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def moe_gemm(
     ``starts[e+1]`` are expert e's, and ``longest`` is the most that one has. ``"counts"``: each has
     ``counts[e]`` rows at ``offsets[e]``. Neither pads: only rows of a run are stored. ``"blocks"``:
     runs are padded to tiles, and ``experts[i]`` is the expert of tile i, or negative for a tile of
-    which this device has no expert, and which becomes 0. ``gated``: B is (E, K, 2·N), gate beside up, and D is
-    ``silu(gate) * up``. A and B are of ``kind``. Raises `KernelError` as `KernelBuilder` does.
-    C++: vLLM's ``fused_moe``, SGLang's ``ep_moe``, sycl-tla's example 12.
+    which this device has no expert, and which becomes 0. ``gated``: B is (E, K, 2·N), gate beside
+    up, and D is ``silu(gate) * up``. A and B are of ``kind``. Raises `KernelError` as
+    `KernelBuilder` does. C++: vLLM's ``fused_moe``, SGLang's ``ep_moe``, sycl-tla's example 12.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 1, 1), (1, 1, 0)))
@@ -119,7 +119,7 @@ class _Experts:
         """Return the claim of an element of D."""
         rows = self.mma.tile_mnk[0]
         expert = f"experts[t/{rows}]" if self.runs == "blocks" else "e"
-        product = "sum(k, A[t,k]*B[{0},k,n], f32)".format(expert)
+        product = f"sum(k, A[t,k]*B[{expert},k,n], f32)"
         if self.gated:
             product = f"silu({product})*{product.replace(',n]', ',n+N]')}"
         if self.runs == "blocks":
