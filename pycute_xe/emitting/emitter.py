@@ -243,7 +243,7 @@ def _writer(to: str, device: Device) -> Callable[[Kernel], str]:
 def _demand_compiled(kernel: Kernel) -> None:
     """Refuse what the compiler behind every language here gets wrong or cannot say."""
     for statement in kernel.statements():
-        if isinstance(statement, ir.COUNTING):
+        if isinstance(statement, (ir.Await, ir.Signal)):
             raise KernelError(
                 "emit",
                 {"kernel": kernel.name, "statement": type(statement).__name__},
