@@ -328,6 +328,8 @@ def _kept(thread: Thread, statement: FetchAdd, ticket: int, env: Env) -> None:
     data = to_bytes(np.array([ticket]), placed.operand.value_type)
     machine.memory.write(placed.address(place), data)
     _watched(thread, "writes", into, place)
+    nbytes = placed.operand.value_type.bits // 8
+    machine.trace.message("atomic", f"ticket {ticket} of {statement.operand}", nbytes)
 
 
 def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None:
