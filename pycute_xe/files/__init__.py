@@ -1,9 +1,10 @@
 """Documents: every value that a user holds as JSON, and back.
 
-`documents` has `to_json`, `from_json`, `schema` and `read_report`. `text` reads JSON within limits and names the
-place of what is wrong; `registry` is the closed table of classes that documents may name; `codecs`
-writes and reads by the annotations of fields, `makers` what these do not say. A value is read by its
-own constructor. Nothing is executed, imported by a name that is not in the table, or unpickled.
+`documents` has `to_json`, `from_json`, `schema` and `read_report`. `text` reads JSON within limits
+and names the place of what is wrong; `registry` is the closed table of classes that documents may
+name; `codecs` writes and reads by the annotations of fields, `makers` what these do not say. A
+value is read by its own constructor. Nothing is executed, imported by a name that is not in the
+table, or unpickled.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import chooses, doing
+from pycute_xe.kernel.ir.statements import COUNTING
 
 __all__ = ["demand_sound", "waits"]
 
@@ -66,7 +67,7 @@ Doing: TypeAlias = Load | Store | AtomicStore | Await | Signal
 
 def waits(kernel: Kernel) -> bool:
     """Whether work-groups wait for one another."""
-    return any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    return any(isinstance(s, COUNTING) for s in kernel.statements())
 
 
 @dataclass(eq=False)
