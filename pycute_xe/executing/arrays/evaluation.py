@@ -129,9 +129,6 @@ class Evaluation:
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
-    fixed: dict[Any, tuple[Any, Field, Index, list[tuple[tuple[str, ...], Ints]]]] = field(
-        default_factory=dict["Any", "tuple[Any, Field, Index, list[tuple[tuple[str, ...], Any]]]"]
-    )
     ahead: Evaluation | None = None
     turn: tuple[Axis, int] = (Axis(0), 0)
     late: set[int] = field(default_factory=set[int])
@@ -178,28 +175,11 @@ class Evaluation:
             return self.outer.place(place)
         known = self.fields.get(id(place))
         if known is None:
-            out, base, parts = Field(), place.base, place.parts
-            if self.outer is not None:
-                out, base, parts = self.outer.without(place, self.own)
-            out = out + index_field(base, self.env, self.run.look_up)
-            for names, table in parts:
+            out = self.index(place.base)
+            for names, table in place.parts:
                 out = out + self.tabled(names, table)
             known = self.fields[id(place)] = place, out
         return known[1]
-
-    def without(
-        self, place: Place, own: frozenset[str]
-    ) -> tuple[Field, Index, list[tuple[tuple[str, ...], Ints]]]:
-        """Return what a place is without some variables of an inner evaluation, and the rest."""
-        key = id(place), own
-        if key not in self.fixed:
-            rest = {a: c for a, c in place.base.terms if Index.of({a: 1}, 0).names & own}
-            still = place.base - Index.of(rest, 0)
-            tables = [(names, table) for names, table in place.parts if not own & set(names)]
-            fixed = self.place(Place(still, tuple(tables)))
-            moving = [(names, table) for names, table in place.parts if own & set(names)]
-            self.fixed[key] = place, fixed, Index.of(rest, 0), moving
-        return self.fixed[key][1:]
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
