@@ -555,13 +555,8 @@ def _quoted(value: Any, error: BaseException) -> str:
 
 
 def _phrase(value: Any, kind: str) -> str:
-    if not kind:
-        return ""
-    return (
-        f"holds {with_article(kind)}"
-        if is_tuple(value) and kind != "tuple"
-        else f"is {with_article(kind)}"
-    )
+    verb = "holds" if is_tuple(value) and kind != "tuple" else "is"
+    return f"{verb} {with_article(kind)}" if kind else ""
 
 
 @cache
