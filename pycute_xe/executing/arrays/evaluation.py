@@ -27,6 +27,7 @@ from pycute_xe.executing.arrays.terms import (
     index_field,
     joined,
     separated,
+    spread,
     whole,
 )
 from pycute_xe.executing.arrays.values import (
@@ -84,7 +85,7 @@ class Run:
     def wide(self, name: str) -> tuple[Array, Numeric]:
         """Return an operand as it is multiplied: float32 of narrow floats."""
         numeric = self.types[name]
-        if numeric.kind != "float" or (numeric.bits >= 32 and numeric.name != "tf32"):
+        if not is_narrow(numeric):
             return self.memory[name], numeric
         if ("wide", name) not in self.known:
             self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
@@ -94,6 +95,11 @@ class Run:
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
         return look_up_in(self.memory[operand], at)
+
+
+def is_narrow(numeric: Numeric) -> bool:
+    """Whether elements are made float32 before they are multiplied."""
+    return numeric.kind == "float" and (numeric.bits < 32 or numeric.name == "tf32")
 
 
 def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
@@ -143,9 +149,7 @@ class Evaluation:
         return self.values[term.number]
 
     def factor(self, term: Lifted) -> Value:
-        """Return the value of a term that is multiplied."""
-        if term.kind is not Leaf:
-            return self.value(term)
+        """Return the value of a term as it is multiplied: float32 of narrow floats."""
         if self.outer is not None and not term.names & self.own:
             return self.outer.factor(term)
         if term.number not in self.factors:
@@ -153,10 +157,13 @@ class Evaluation:
         return self.factors[term.number]
 
     def wide(self, term: Lifted) -> Value:
-        """Return elements of an operand as they are multiplied."""
-        array, numeric = self.run.wide(term.given[0])
-        axes, elements = gathered(array, tuple(map(self.place, term.places)))
-        return Value(axes, elements, numeric)
+        """Return the same, where no other evaluation knows it."""
+        if term.kind is Leaf:
+            array, numeric = self.run.wide(term.given[0])
+            axes, elements = gathered(array, tuple(map(self.place, term.places)))
+            return Value(axes, elements, numeric)
+        one = self.value(term)
+        return Value(one.axes, widened(one.array, one.type), F32) if is_narrow(one.type) else one
 
     def early(self, term: Lifted, asked: Callable[[Evaluation, Lifted], Value]) -> Value | None:
         """Return what a term is at the trip at hand, where many trips tell it together."""
@@ -382,7 +389,7 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     demand_room(axes)
     values: Array = Value(body.axes, array, numeric).over(axes)
     if not all(test.range[1] < 0 for test in tests if axis.size):
-        mask: Any = reduce(np.logical_and, (test.compact(axes) < 0 for test in tests))
+        mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
         values = np.where(mask, values, nothing)
     at, values = axes.index(axis), whole(values, axes)
     totals = row.ufunc().reduce(values, axis=at, dtype=array.dtype, initial=nothing)
@@ -397,8 +404,7 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
             return ev.value(term.parts[0])
         if low >= 0:
             return ev.value(term.parts[1])
-    axes = joined(test.axes for _ in (0,))
-    below = test.compact(axes) < 0
+    below = test.negative(test.axes)
     if below.all():
         return ev.value(term.parts[0])
     if not below.any():
@@ -410,7 +416,7 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
     sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
     axes = joined(sides)
     demand_room(axes)
-    array = np.where(test.compact(axes) < 0, then.over(axes), otherwise.over(axes))
+    array = np.where(spread(below, test.axes, axes), then.over(axes), otherwise.over(axes))
     return Value(axes, whole(array, axes), numeric)
 
 

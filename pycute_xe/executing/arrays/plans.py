@@ -191,7 +191,7 @@ def _flattened(
         index = place.compact(axes)
         inside = inside & (index >= 0) & (index < extent)
     for test in tests:
-        inside = inside & (test.compact(axes) < 0)
+        inside = inside & test.negative(axes)
     inside = whole(inside, axes)
     count = int(inside.sum())
     axis = Axis(count)

@@ -193,7 +193,7 @@ def _block(
                 own = axes_of[part.name]
                 step = _whole(inner.value(part.step), own, part.type)
                 if not everyone:
-                    goes = (begun.compact(own) <= 0) & (ended.compact(own) > 0)
+                    goes = (begun + Field(-1)).negative(own) & (ended * -1).negative(own)
                     step = np.where(goes, step, state[part.name])
                 new[part.name] = step
             state = new

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError
 from pycute_xe.executing.space import Space
@@ -130,6 +131,11 @@ class Field:
             part = spread(numbers, own, axes)
             out = part if out is None else out + part
         return out + self.offset if self.offset else out
+
+    def negative(self, axes: Sequence[Axis]) -> NDArray[np.bool_]:
+        """Tell where it is below zero, as `compact`; no array but the answer has all its axes."""
+        rest, (own, numbers) = self.parts[:-1], (self.parts or (((), np.zeros((), np.int64)),))[-1]
+        return Field(self.offset, rest).compact(axes) < -spread(numbers, own, axes)
 
     @property
     def room(self) -> int:
