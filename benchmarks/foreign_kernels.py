@@ -1,6 +1,6 @@
 """Machine code made of other projects' OpenCL C by every compiler here, read by `native.timing`.
 
-    python benchmarks/foreign_kernels.py FOLDER [--jobs 1]
+    python benchmarks/foreign_kernels.py FOLDER [--only TEXT]
 
 FOLDER holds clones of the repositories of benchmarks/foreign_kernels.tsv, as OWNER/NAME, at the
 commits that stand there; none of their text is part of this project. Each row is a text, of one or
@@ -67,9 +67,8 @@ def main() -> int:
             except CuteError as error:
                 failed.append(f"{title} {maker}: {str(error)[:200]}")
         print(f"{title}: {'; '.join(shown)}", flush=True)
-    print(
-        f"read {dict(read)}; {len(failed)} refused; the longest took {longest[0]:.1f} s, {longest[1]}"
-    )
+    print(f"read {dict(read)}; {len(failed)} refused")
+    print(f"the longest took {longest[0]:.1f} s, {longest[1]}")
     print("\n".join(failed))
     return bool(failed)
 

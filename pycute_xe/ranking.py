@@ -99,7 +99,8 @@ def _timed(
     priced: Priced, device: Device, problems: tuple[tuple[tuple[str, int], ...], ...]
 ) -> tuple[float, float] | str:
     """Return the seconds of a candidate over problems, or why it has none."""
-    known = facts_of(priced.candidate.kernel(), device.target)
+    candidate = priced.candidate
+    known = facts_of(candidate.kernel(), device.target, candidate.mode)
     try:
         binary = compile(known.kernel, device.target, known.grf_mode)
         if binary.scratch:

@@ -40,9 +40,9 @@ def brought(
     """Return what L2 and memory need in a trip of so many DPAS of a thread of so many of a core.
 
     Law: clocks of a trip, times trips, times waves of work-groups on the cores, are those that the
-    bounds of `cost` have: L2 brings what subgroups of a work-group do not share, memory every
-    operand once, both while the threads compute. Raises as `cost`, and `InputError` for a loop
-    without DPAS.
+    bounds of `cost` have: L2 brings what subgroups of a work-group do not share to the core that
+    has most of them, memory every operand once, both while the threads compute. Raises as `cost`,
+    and `InputError` for a loop without DPAS.
     """
     if not dpas:
         wrong, fix = "the main loop has no DPAS to tell its trips by", "leave sizes out"
@@ -54,7 +54,8 @@ def brought(
     trips = facts.dpas / (facts.groups * facts.subgroups * dpas)
     l2, memory, clock = device["l2"], device["memory rate"], device["clock"]
     reached = device["memory"]
-    of_core = at_once * facts.fetched / (facts.groups * trips)
+    busiest = -(-facts.groups // device.cores) / waves
+    of_core = busiest * facts.fetched / (facts.groups * trips)
     of_all = facts.least / (waves * trips)
     fast = memory.most * reached.most * 1e3 / clock.least
     slow = memory.least * reached.least * 1e3 / clock.most

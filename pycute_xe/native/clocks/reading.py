@@ -102,7 +102,9 @@ def _bounded(
         raise InputError("timing", {"sizes": dict(sizes)}, wrong, fix)
     if device.target.name != report.target:
         wrong = f"{device.name} is a device of {device.target.name}, not of {report.target}"
-        raise InputError("timing", {"device": device.name}, wrong, f"use target={device.target.name!r}")
+        raise InputError(
+            "timing", {"device": device.name}, wrong, f"use target={device.target.name!r}"
+        )
     inside = report.instructions[report.loop[0] : report.loop[1] + 1]
     dpas = sum(" dpas" in f" {each.text}" for each in inside) if report.loop != (-1, -1) else 0
     levels = brought(code.kernel, device, sizes, dpas, report.threads * ENGINES)
