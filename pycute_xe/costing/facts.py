@@ -228,8 +228,8 @@ def facts_of(kernel: Kernel, target: str | Target = "bmg", mode: int = 0) -> Ker
 def _facts_of(kernel: Kernel, target: Target, mode: int) -> KernelFacts:
     checked = check(kernel, target)
     given_to = {"kernel": kernel.name, "target": target}
-    if mode and (mode not in target.grf_modes or checked.registers > mode):
-        wrong = f"{checked.registers} registers are needed, the mode is {mode}"
+    if mode and (mode not in target.grf_modes or mode < (checked.grf_mode or 0)):
+        wrong = f"{checked.registers} registers and payloads are needed, the mode is {mode}"
         fix = f"use one of {', '.join(map(str, target.grf_modes))} that holds them"
         raise LegalityError("cost", {**given_to, "mode": mode}, wrong, fix)
     mode = mode or checked.grf_mode or max(target.grf_modes)

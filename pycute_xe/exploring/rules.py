@@ -10,8 +10,7 @@ from functools import lru_cache
 
 from pycute_xe.arch.target import Target, spills
 from pycute_xe.atom import XE_DPAS_TT
-from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.cutlass import get_atom
+from pycute_xe.atom.copy_atom import as_operation
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.exploring.space import Candidate
 from pycute_xe.numeric import as_numeric
@@ -115,21 +114,21 @@ def _of_copies(candidate: Candidate) -> str:
     for name, order, share, kind in zip(
         candidate.copies, candidate.orders, shares, candidate.types, strict=False
     ):
-        if name and not _loads(name, order, share, as_numeric(kind).bits):
+        if name and not _loads(name, order, share, kind):
             return "copy"
     return ""
 
 
 @lru_cache(maxsize=4096)
-def _loads(name: str, order: str, share: tuple[int, int], bits: int) -> bool:
-    """Whether a copy is a load, of whole blocks of a share if its values have these bits."""
-    op = getattr(get_atom(name), "op", None)
-    if not isinstance(op, Block2DOp):
-        return True  # building says
-    if not op.kind.startswith("XE_LOAD_2D"):
+def _loads(name: str, order: str, share: tuple[int, int], kind: str) -> bool:
+    """Whether a copy is a load, of whole blocks of a share if its values are as wide."""
+    try:
+        op = as_operation(name, as_numeric(kind))
+    except CuteError:
         return False
     rows, columns = share if order == "row" else share[::-1]
-    return op.bits != bits or not (rows % op.height or columns % op.width)
+    whole = op.bits != as_numeric(kind).bits or not (rows % op.height or columns % op.width)
+    return op.message.op == "load" and whole
 
 
 @lru_cache(maxsize=64)

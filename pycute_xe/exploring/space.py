@@ -153,16 +153,17 @@ class Space:
             get_atom(name)
 
     @property
-    def _axes(self) -> dict[str, tuple[Any, ...]]:
+    def axes(self) -> dict[str, tuple[Any, ...]]:
+        """The values of each axis, in the order in which they vary."""
         return {name: getattr(self, name) for name in _AXES}
 
     def __len__(self) -> int:
         """How many candidates there are."""
-        return prod(map(len, self._axes.values()))
+        return prod(map(len, self.axes.values()))
 
     def __iter__(self) -> Iterator[Candidate]:
         """Yield the candidates, none of which is built."""
-        for m, n, k, grid, ahead, rows, *others in product(*self._axes.values()):
+        for m, n, k, grid, ahead, rows, *others in product(*self.axes.values()):
             yield Candidate((m, n, k), grid, ahead, rows, self.types, self.orders, *others)
 
 
