@@ -124,6 +124,8 @@ def _argument(entry: Entry) -> Argument:
 # The sections of an ELF file, which is what the compiler writes.
 
 
+_SYMBOLS = "Intel_Symbol_Table_Void_Program"
+"""A section of code that is no kernel: a table of what is called by its address."""
 _NOBITS = 8
 """The type of a section without contents in the file."""
 
@@ -155,7 +157,8 @@ def sections(data: bytes) -> dict[str, bytes]:
 def kernels_of(data: bytes) -> dict[str, bytes]:
     """Return the machine code of each kernel of a zebin, by its name. Raises as `sections`."""
     begins = ".text."
-    return {n.removeprefix(begins): p for n, p in sections(data).items() if n.startswith(begins)}
+    every = {n.removeprefix(begins): p for n, p in sections(data).items() if n.startswith(begins)}
+    return {name: code for name, code in every.items() if name != _SYMBOLS}
 
 
 def _name(text: bytes, at: int) -> str:
