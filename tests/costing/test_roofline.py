@@ -50,9 +50,8 @@ def test_cells_lie_where_rate_and_intensity_say() -> None:
 
 
 def test_a_kernel_without_dpas_has_no_roofline() -> None:
-    copies = cx.kernel.attention_combine
-    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
-    kernel = copies(mma, 2)
+    op, alone = cx.XE_DPAS_TT(8, "f32", "bf16"), ((1, 1, 1), (1, 1, 0))
+    kernel = cx.kernel.attention_combine(cx.workgroup_mma(op, (16, 32, 16), alone), 2)
     estimate = cx.cost(kernel, "b580", **dict.fromkeys(kernel.sizes, 64))
     with pytest.raises(InputError, match="without DPAS has no operations"):
         cx.draw(estimate)
