@@ -27,7 +27,7 @@ def drawn(rng: random.Random) -> Candidate:
     """A candidate of any value of any axis."""
     types = rng.choice(TYPES)
     orders: Any = (*rng.choices(("row", "col"), k=2), "row")
-    tile = tuple(rng.choice(sizes) for sizes in ((8, 64, 128), (16, 64, 128), (16, 32, 64)))
+    tile = (rng.choice((8, 64, 128)), rng.choice((16, 64, 128)), rng.choice((16, 32, 64)))
     grid = (rng.choice((1, 2, 4)), rng.choice((1, 2, 4)))
     copies = (rng.choice(NAMES), rng.choice(NAMES)) if types[0] == "bf16" else ("", "")
     schedule = rng.choice(("gemm", "slm_gemm", "specialised_gemm", "split_k 3"))

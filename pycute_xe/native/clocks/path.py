@@ -43,16 +43,17 @@ def way_of(listing: Listing, trips: Callable[[tuple[int, int] | None], int], mos
     The main loop is the first of `loops_of` that a thread comes to; ``trips`` says how many it
     makes. Raises as `path_of`.
     """
-    for main in (*loops_of(listing), None):
+    for main in loops_of(listing):
         many = trips(main)
         path, heads = path_of(listing, many, main)
-        if main is None or not heads:
+        if not heads:
             continue
         stop = max(at for at, number in enumerate(path) if main[0] <= number <= main[1]) + 1
         stop = max(stop, min(len(path), most))
         start = min(max(0, stop - most), min(heads))
         cut = frozenset(at - start for at in heads)
         return Way(tuple(path[start:stop]), main, many, cut, len(path) - (stop - start))
+    path, _ = path_of(listing, 1, None)
     return Way(tuple(path), None, 1, frozenset(), 0)
 
 
