@@ -157,6 +157,8 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
     >>> print(composition(Layout((8, 8), (8, 1)), Swizzle(1, 0, 3)))
     Sw<1,0,-3> o 0 o (8,8):(8,1)
     """
+    if type(a) is type(b) is Layout and c is None:
+        return compose.composition(a, b)
     if isinstance(a, Swizzle):
         if isinstance(b, Swizzle):
             return _merged(a, b)
@@ -283,6 +285,8 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
 
 
 def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
+    if type(layout) is Layout:
+        return invert(layout)
     if type(layout) is Chained and operation == "left_inverse":
         return _left_inverse_of_chain(layout)
     if isinstance(layout, F2Layout):
@@ -292,8 +296,7 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
             else bits.right_inverse_of_bits(layout)
         )
     if not isinstance(layout, ComposedLayout):
-        plain_layout: Any = layout
-        return invert(plain_layout)
+        return invert(layout)
     if layout.offset:
         raise DivisibilityError(
             operation,
