@@ -241,7 +241,7 @@ class Tensor:
 
 @typed
 def make_tensor(data: Any, layout: AnyLayout | Shape = None, stride: Stride = None) -> Tensor:
-    """Return a tensor of data, or of zeros of its own, seen through a layout (or shape and strides).
+    """Return a tensor of data, or of its own zeros, seen through a layout (or shape and strides).
 
     ``data`` is anything with ``[]`` over integer offsets, or ``None`` to count. The layout may be
     swizzled or of XOR strides. A layout alone, plain or swizzled, owns a list of as many zeros as
