@@ -99,7 +99,7 @@ class _Parameters:
         """Return what was named before and is a product of some factors of a term."""
         own = dict(factors(term))
         named = [(one, factors(one)) for one in self.names if one != term]
-        return [one for one, held in named if all(own.get(b, 0) >= power for b, power in held)]
+        return [one for one, parts in named if all(own.get(b, 0) >= power for b, power in parts)]
 
     def limited(self, quotient: Expr) -> list[str]:
         """Return how far a quotient reaches whose dividend ends at a multiple of its divisor."""

@@ -93,8 +93,8 @@ def _divided_by_term(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr]:
     wanted = factors(product)
     whole, rest = list[Expr](), list[Expr]()
     for term, c in coefficients(dividend):
-        held = dict(factors(term))
-        fits = c % count == 0 and all(held.get(base, 0) >= power for base, power in wanted)
+        powers = dict(factors(term))
+        fits = c % count == 0 and all(powers.get(base, 0) >= power for base, power in wanted)
         (whole if fits else rest).append(c * term / divisor if fits else c * term)
     return sp.Add(*whole), sp.Add(*rest)
 
@@ -120,8 +120,8 @@ def greatest_common(one: Expr, other: Expr) -> Expr:
     ((product, count),) = coefficients(other)
     common = dict(factors(product))
     for term, c in coefficients(one):
-        count, held = sp.igcd(count, c), dict(factors(term))
-        common = {base: min(power, held.get(base, 0)) for base, power in common.items()}
+        count, powers = sp.igcd(count, c), dict(factors(term))
+        common = {base: min(power, powers.get(base, 0)) for base, power in common.items()}
     return count * sp.Mul(*(base**power for base, power in common.items()))
 
 

@@ -245,7 +245,7 @@ def make_tensor(data: Any, layout: AnyLayout | Shape = None, stride: Stride = No
 
     ``data`` is anything with ``[]`` over integer offsets, or ``None`` to count. The layout may be
     swizzled or of XOR strides. A layout alone, plain or swizzled, owns a list of as many zeros as
-    its `cosize`. Raises `ShapeError` where that is no number of elements. C++: ``make_tensor``.
+    its `cosize`. Raises `ShapeError` where that is not a number. C++: ``make_tensor``.
 
     >>> make_tensor("abcdef", Layout((2, 3)))(1, 2)
     'f'
