@@ -139,6 +139,18 @@ def test_inverses_of_chains() -> None:
         assert [undone(x) for x in values(chain)] == list(range(6))
 
 
+def test_chains_that_leave_their_outer_function_have_no_inverse() -> None:
+    beyond = Chained(Layout((3, 3), (3, 1)), 0, Layout((4, 2), (16, 4)))
+    assert cx.is_injective(beyond)
+    repeated = Chained(Layout((2, 4), (0, 3)), 1, Layout(2))
+    assert cx.is_injective(repeated)
+    for chain in (beyond, repeated):
+        with pytest.raises(DivisibilityError, match="does not tell the indices apart"):
+            cx.left_inverse(chain)
+    longer = Chained(Layout(2, 3), 0, Layout(3))  # the last mode goes on
+    assert [cx.left_inverse(longer)(value) for value in values(longer)] == [0, 1, 2]
+
+
 def test_refusals() -> None:
     with pytest.raises(ShapeError, match="not a function, an offset and a layout"):
         Chained(4, 0, Layout(4))  # pyright: ignore[reportArgumentType]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 from pycute_xe import layout as plain
 from pycute_xe.algebra import bits, compose, inverse, recast
+from pycute_xe.algebra.swizzled.relating import values_of
 from pycute_xe.chained import Chained
 from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
@@ -311,10 +312,18 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
 def _left_inverse_of_chain(layout: Chained) -> Chained:
     """Return the inverses of the parts, the other way round, with the offset taken off between."""
     inverse_of: Any = left_inverse
+    reached = [layout.offset + value for value in values_of("left_inverse", layout.inner)]
     if isinstance(layout.outer, Swizzle):
         # A swizzle is its own inverse, on as many offsets as the chain reaches.
-        end = max(layout(i) for i in range(product(layout.shape))) + 1
+        end = max(map(layout.outer, reached)) + 1
         undone: Any = ComposedLayout(layout.outer, 0, Layout(end))
     else:
         undone = inverse_of(layout.outer)
+        if any(undone(layout.outer(index)) != index for index in reached):
+            raise DivisibilityError(
+                "left_inverse",
+                {"layout": layout},
+                f"{layout.outer} does not tell the indices apart that the inner function reaches",
+                "use an injective outer function that has them all",
+            )
     return Chained(inverse_of(layout.inner), -layout.offset, undone)
