@@ -140,7 +140,7 @@ def test_inverses_of_chains() -> None:
 
 
 def test_chains_that_leave_their_outer_function_have_no_inverse() -> None:
-    beyond = Chained(Layout((3, 3), (3, 1)), 0, Layout((4, 2), (16, 4)))
+    beyond = Chained(Layout((3, 8), (8, 1)), 0, Layout(4, 8))
     assert cx.is_injective(beyond)
     repeated = Chained(Layout((2, 4), (0, 3)), 1, Layout(2))
     assert cx.is_injective(repeated)

@@ -13,7 +13,6 @@ from pycute_xe.chained import Chained
 from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import F2Layout, as_f2
-from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle, make_swizzle
