@@ -73,6 +73,13 @@ class RowBuilder(KernelBuilder):
         """Return a value of the tile at hand, and another one behind the last column."""
         return f"where({self.column + self.of_element} < {self.columns}, {value}, {otherwise})"
 
+    def within_rows(self, value: str, otherwise: str, rows: str) -> str:
+        """Return a value of the tile at hand, and another one behind the last row."""
+        first = index_at(layout_of(self.part.starts[:, 0].tolist()) or Layout(), self.subgroup)
+        places = layout_of(self.part.places[:, 0].tolist()) or Layout()
+        row = self.m * self.tile[0] + first + index_at(places, Index(ELEMENT_INDEX))
+        return f"where({row} < {rows}, {value}, {otherwise})"
+
     def gather_rows(self, how: str, into: str, value: str) -> None:
         """Combine the values of each row of the tile at hand with those before."""
         combined = {"sum": f"{into} + {into}_part", "max": f"max({into}, {into}_part)"}[how]
