@@ -87,7 +87,7 @@ def moe_counts(experts: int, top: int = 2, *, rows: int = 64, subgroups: int = 4
     Raises `KernelError` as `rms_norm` does. C++: the first half of ``moe_align_block_size``.
 
     >>> print(str(moe_counts(16, 1).computes)[:64])
-    counts[e] = counts[e] + sum(m, at_least(ids[0,m], numbers[e])*at
+    counts[e] = counts[e] + sum(m, at_least(f32(ids[0,m]), numbers[e])
     """
     k = RowBuilder("moe_counts", experts, (rows, -(-experts // 32) * 32), subgroups)
     ids, numbers = k.input("ids", "s32", (top, "M")), k.input("numbers", "f32", (experts,))
@@ -101,6 +101,6 @@ def moe_counts(experts: int, top: int = 2, *, rows: int = 64, subgroups: int = 4
         k.map("hits", f"hits + {k.within_rows(hit, '0', 'M')}")
     k.reduce("sums", "sum", "hits", axis=0)
     k.atomic_add(counts, "sums", at=0)
-    hit = "at_least(ids[{0},m], numbers[e])*at_least(numbers[e], ids[{0},m])"
+    hit = "at_least(f32(ids[{0},m]), numbers[e])*at_least(numbers[e], f32(ids[{0},m]))"
     sums = " + ".join(f"sum(m, {hit.format(j)})" for j in range(top))
     return k.build(f"counts[e] = counts[e] + {sums}")
