@@ -410,13 +410,15 @@ def _(kernel: Program, statement: Loop) -> None:
         raise KernelError(
             "Loop", {"var": statement.var, "start": statement.start}, "it starts below zero", "0"
         )
+    defined = kernel.computes.defines if kernel.computes is not None else ()
+    states = {one.name: one.operand for one in defined}
     for name, value in statement.holds:
         kernel.fragment(name)
         for leaf in leaves(value):
             if isinstance(leaf, Slot):
                 kernel.fragment(leaf.fragment)
                 continue
-            operand = kernel.operand(leaf.operand)
+            operand = states.get(leaf.operand) or kernel.operand(leaf.operand)
             wrong = without_value(leaf, operand)
             if len(leaf.at) != len(operand.modes):
                 modes, given = len(operand.modes), len(leaf.at)
