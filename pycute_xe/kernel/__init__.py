@@ -63,7 +63,10 @@ if TYPE_CHECKING:
         split_k,
     )
     from pycute_xe.kernel.kinds.kv_cache_write import kv_cache_write
+    from pycute_xe.kernel.kinds.linear_attention import linear_attention
     from pycute_xe.kernel.kinds.moe import moe_gemm
+    from pycute_xe.kernel.kinds.moe_routing import moe_counts, moe_routing
+    from pycute_xe.kernel.kinds.moe_rows import moe_combine, moe_permute
     from pycute_xe.kernel.kinds.mqa_logits import mqa_logits
     from pycute_xe.kernel.kinds.norms import layer_norm, rms_norm
     from pycute_xe.kernel.kinds.parts import gmem_stride
@@ -170,6 +173,11 @@ __all__ = [
     "rope",
     "block_scaled_gemm",
     "softmax_rows",
+    "linear_attention",
+    "moe_counts",
+    "moe_routing",
+    "moe_combine",
+    "moe_permute",
     "top_k_gemm",
     "total",
     "walk",
