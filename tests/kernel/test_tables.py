@@ -74,10 +74,7 @@ TABLES: dict[str, tuple[Meanings[Any], Reader]] = {
     "LINES": (LINES, str),
     "JUDGED": (JUDGED, cx.check),
     "HOLDS": (HOLDS, held),
-    "DOES": (
-        DOES,
-        lambda kernel: cx.run(kernel, *arrays(kernel), executor="reference", **groups(kernel)),
-    ),
+    "DOES": (DOES, ran),
 }
 
 
