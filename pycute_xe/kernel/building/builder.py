@@ -414,8 +414,8 @@ class KernelBuilder(Draft):
         ``holds`` claims what fragments hold when a trip begins, of ``row`` and ``column`` of their
         tile: ``{"s": "S[t,row,column]"}``. `verify` shows it, and never trusts it.
         """
-        held = self._held(holds or {}, var)
-        return Block(self, Loop(var, as_index(start), as_index(stop), (), held), Index(var))
+        claimed = self._invariants(holds or {}, var)
+        return Block(self, Loop(var, as_index(start), as_index(stop), (), claimed), Index(var))
 
     def when(self, condition: Condition) -> Block[None]:
         """Do what the ``with`` block writes where a condition holds: ``when(i + 2 < count)``."""
@@ -450,14 +450,14 @@ class KernelBuilder(Draft):
         ``defines("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]")``.
         """
         self._defines = (*self._defines, read_recurrence(first, step, self._known()))
-        self._parts = replace(self._parts, computes=Specification((), (), self._defines))
+        self._parts = replace(self._parts, computes=Specification((), defines=self._defines))
 
     @line
     def computes(self, equation: str) -> None:
         """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``."""
         claim = read_claim(equation, self._known())
         others = tuple(x for x in self._parts.operands if x.role == "in" or x.name == claim.output)
-        Specification((claim,), (), self._defines).check(others)
+        Specification((claim,), defines=self._defines).check(others)
         if any(claim.output == known.output for known in self._claims):
             wrong = f"{claim.output} is claimed twice"
             raise self._refused({"claim": claim}, wrong, "claim each output once")
@@ -483,7 +483,7 @@ class KernelBuilder(Draft):
         if idle:
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
-        claims = Specification(self._claims, (), self._defines) if self._claims else None
+        claims = Specification(self._claims, defines=self._defines) if self._claims else None
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
             body, claims, program.shared,

@@ -277,7 +277,7 @@ class Draft:
         of = self._arrays[array].tile
         return as_index(stage) * (of[0] * of[1])
 
-    def _held(self, holds: Mapping[str, str], var: str) -> tuple[tuple[str, Expression], ...]:
+    def _invariants(self, holds: Mapping[str, str], var: str) -> tuple[tuple[str, Expression], ...]:
         """Return what a loop holds, ``row`` and ``column`` as places of a fragment's elements."""
         out: list[tuple[str, Expression]] = []
         known = {o.name: o for o in self._known()}

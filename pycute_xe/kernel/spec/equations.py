@@ -255,7 +255,7 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
         defines = (*defines, read_recurrence(first, step, known))
     known = (*operands, *(one.operand for one in defines))
     claims = [x for x in equations if x not in states[: 2 * len(defines)]]
-    made = Specification(tuple(read_claim(x, known) for x in claims), assumed, defines)
+    made = Specification(tuple(read_claim(x, known) for x in claims), assumed, defines=defines)
     made.check(operands)
     return made
 

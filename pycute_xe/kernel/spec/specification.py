@@ -9,7 +9,7 @@ the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice, product
 from typing import TypeAlias
@@ -287,7 +287,7 @@ class Specification:
 
     claims: tuple[Claim, ...]
     assumes: tuple[str, ...] = ()
-    defines: tuple[Recurrence, ...] = ()
+    defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -330,7 +330,7 @@ class Specification:
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:
-    """Refuse definitions of names that are taken, and of elements that there are not."""
+    """Refuse definitions of names that are taken, and elements outside their operands."""
     taken = [one.name for one in specification.defines]
     others = {one.name for one in specification.defines if known.get(one.name) != one.operand}
     twice = next((n for n in taken if taken.count(n) > 1 or (n in known and n in others)), None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.argmax_rows import first_of
-from pycute_xe.kernel.kinds.rows import RowBuilder
+from pycute_xe.kernel.serving.argmax_rows import first_of
+from pycute_xe.kernel.serving.rows import RowBuilder
 from pycute_xe.signatures import typed
 
 __all__ = ["moe_counts", "moe_routing"]

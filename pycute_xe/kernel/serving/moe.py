@@ -10,8 +10,8 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.ragged import store_rows
-from pycute_xe.kernel.kinds.rows import rounded
+from pycute_xe.kernel.serving.ragged import store_rows
+from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 

@@ -11,12 +11,11 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.kinds.attention_form import F32, LOWEST
 from pycute_xe.layout import Layout
+from pycute_xe.numeric import as_numeric
 
 __all__ = ["LOWEST", "RowBuilder", "rounded"]
-
-LOWEST = -(2.0**127)
-"""The largest of no numbers: finite, so that what is taken from it stays a number."""
 
 
 class RowBuilder(KernelBuilder):
@@ -57,11 +56,11 @@ class RowBuilder(KernelBuilder):
     def take_rows(self, name: str, operand: Operand) -> None:
         """Load the tile at hand in f32."""
         at = (self.m * self.tile[0], self.column)
-        if operand.value_type.name == "f32":
-            self.load(name, operand, self.part, at)
-        else:
-            self.load(f"{name}_in", operand, self.part, at)
-            self.convert(name, f"{name}_in", "f32")
+        wide = operand.value_type.name == "f32"
+        first = name if wide else f"{name}_in"
+        self.load(first, operand, self.part, at)
+        if not wide:
+            self.convert(name, first, "f32")
         places = self.spread_of(name).places[:, 1].tolist()
         self.of_element = index_at(layout_of(places) or Layout(), Index(ELEMENT_INDEX))
 
@@ -103,4 +102,4 @@ def rounded(kind: str, value: str) -> str:
     >>> rounded("bf16", "X[m,n]"), rounded("f32", "X[m,n]")
     ('bf16(X[m,n])', 'X[m,n]')
     """
-    return value if kind == "f32" else f"{kind}({value})"
+    return value if as_numeric(kind) == F32 else f"{kind}({value})"
