@@ -283,7 +283,7 @@ class Draft:
         known = {o.name: o for o in self._known()}
         for name, text in holds.items():
             spread = self.spread_of(name)
-            own = dict(zip(("row", "column"), map(spread.place, (0, 1)), strict=True))
+            own: dict[str, Index] = {"row": spread.place(0), "column": spread.place(1)}
             indices = (*self._variables(), var, *own, SUBGROUP_INDEX, ELEMENT_INDEX)
             value = Notation(text, frozenset(), indices, known, "loop").whole()
             out.append((name, at_places(value, own)))

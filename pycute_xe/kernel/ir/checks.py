@@ -120,11 +120,7 @@ def check_counter(kernel: Program, statement: Await | Signal | FetchAdd) -> None
         )
     elif operand.role not in ("inout", "scratch"):
         wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
-    elif (
-        isinstance(statement, (Signal, FetchAdd))
-        and statement.by.is_constant
-        and statement.by.offset < 0
-    ):
+    elif isinstance(statement, (Signal, FetchAdd)) and _falls(statement.by):
         wrong, fix = f"a counter only grows, the statement adds {statement.by}", "add 0 or more"
     if wrong:
         given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}

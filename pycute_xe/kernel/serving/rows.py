@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from pycute_xe.algebra.compose import index_at
@@ -34,7 +34,7 @@ class RowBuilder(KernelBuilder):
         if rows < 16 or rows % 16 or rows * subgroups != tile[0]:
             wrong = f"{subgroups} subgroups do not have a multiple of 16 of {tile[0]} rows each"
             raise KernelError(name, {"tile": tile}, wrong, f"use tile=({16 * subgroups}, 32)")
-        self.columns, self.tile = columns, tile
+        self.extent, self.tile = columns, tile
         self.part = self.parts(tile, (subgroups, 1))
         self.by_row = self.part.along(0)
         (self.m,) = self.grid(m=Tiles("M", tile[0]))
@@ -42,12 +42,12 @@ class RowBuilder(KernelBuilder):
 
     def matrix(self, name: str, kind: str) -> Operand:
         """Declare an input of M rows."""
-        return self.input(name, kind, ("M", self.columns))
+        return self.input(name, kind, ("M", self.extent))
 
     @contextmanager
-    def tiles(self, var: str) -> Iterator[Index]:
+    def tiles(self, var: str) -> Generator[Index]:
         """Do what the ``with`` block writes for each tile of the rows; give its first column."""
-        width, columns = self.tile[1], self.columns
+        width, columns = self.tile[1], self.extent
         count = Tiles(columns, width) if isinstance(columns, str) else -(-columns // width)
         with self.loop(var, 0, count) as i:
             self.column = i * width
@@ -70,7 +70,7 @@ class RowBuilder(KernelBuilder):
 
     def within(self, value: str, otherwise: str) -> str:
         """Return a value of the tile at hand, and another one behind the last column."""
-        return f"where({self.column + self.of_element} < {self.columns}, {value}, {otherwise})"
+        return f"where({self.column + self.of_element} < {self.extent}, {value}, {otherwise})"
 
     def within_rows(self, value: str, otherwise: str, rows: str) -> str:
         """Return a value of the tile at hand, and another one behind the last row."""
