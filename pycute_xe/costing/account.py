@@ -10,6 +10,8 @@ from pycute_xe.arch.target import Target
 from pycute_xe.costing.device import Device, Figure, get_device
 from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
 from pycute_xe.costing.own import AnyFigures, with_own
+from pycute_xe.costing.roofline import roofline
+from pycute_xe.drawing.scene import Scene
 from pycute_xe.errors import InputError, plural, with_article
 from pycute_xe.kernel import If, Kernel, Load, Loop, Prefetch, Statement
 from pycute_xe.signatures import typed
@@ -109,6 +111,28 @@ class Cost:
         names = dict.fromkeys(name for bound in self.bounds for name in bound.figures)
         figures = [self.device[name] for name in names]
         return tuple(sorted(figures, key=lambda figure: figure.kind != "assumed"))
+
+    @property
+    def scene(self) -> Scene:
+        """A roofline, as `draw` shows it. Raises `InputError` for a kernel without DPAS.
+
+        >>> import pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> cx.draw(cost(gemm, "b70", M=4096, N=4096, K=4096)).scene.legend
+        ('L1', 'L2', 'memory', 'DPAS', 'the kernel')
+        """
+        extents = " ".join(f"{name}={value}" for name, value in self.facts.sizes.items())
+        title = f"{self.kernel.name} at {extents} on {self.device}"
+        done = self.facts.operations * 1e-12
+        peak = self.device.engines * self.device.cores * self._rate_of_dpas
+        return roofline(title, self.facts, self.device, peak, (done / self.most, done / self.least))
+
+    @property
+    def _rate_of_dpas(self) -> float:
+        """TFLOP/s of an engine that does nothing but DPAS."""
+        row, clock = self.device["dpas_row"], self.device["clock"]
+        each = self.facts.operations / max(1, self.facts.rows)
+        return each * clock.most * 1e-6 / row.least
 
     def effects(self) -> dict[str, Effect]:
         """Return for each figure what 30 % less and 30 % more of it do to the interval.

@@ -1,8 +1,8 @@
 """Which of many GEMMs costs least: `explore`.
 
-`space` lists candidates as values, `rules` refuses by arithmetic before a kernel is built, `search`
-bounds what a candidate costs, prices its kernel, takes the best first and keeps a log; `reasons` of
-`costing` says why one estimate is before another.
+`space` lists candidates as values, `rules` refuses by arithmetic before a kernel is built,
+`pricing` bounds what a candidate costs and prices its kernel, `search` takes the best
+first and keeps a log; `reasons` of `costing` says why one estimate is before another.
 """
 
 from __future__ import annotations

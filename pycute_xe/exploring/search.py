@@ -8,133 +8,28 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import closing
 from dataclasses import astuple, dataclass
-from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
-from pycute_xe.arch.registers import occupancy
 from pycute_xe.arch.target import Target
-from pycute_xe.checking import check
-from pycute_xe.costing import Device, cost_of, facts_of
-from pycute_xe.costing.account import Cost, bounds_of
+from pycute_xe.costing import Device
 from pycute_xe.costing.device import get_device
-from pycute_xe.costing.facts import Facts
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.emitting import Language, emit
 from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.exploring.picture import scene_of
-from pycute_xe.exploring.rules import SPILLS, parts_of, refusal, spills_expected
+from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
+from pycute_xe.exploring.rules import refusal
 from pycute_xe.exploring.space import Candidate, Space
 from pycute_xe.kernel import Kernel
-from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
 from pycute_xe.trials import verify
 from pycute_xe.verifying.verdict import Verdict
 
-__all__ = [
-    "Explored",
-    "Priced",
-    "explore",
-    "Objective",
-    "Outcome",
-    "lower_bound",
-    "price",
-    "price_all",
-    "ranked",
-]
-
-# ------------------------------------------------------------ pricing
-
-Objective: TypeAlias = Literal["least", "most"]
-Outcome: TypeAlias = "tuple[float, float, int] | str"
-"""Over all problems: seconds at the least and at the most, and DPAS, messages and barriers; or the
-rule that refuses."""
-
-
-def price(candidate: Candidate, device: Device, problems: Sequence[Mapping[str, int]]) -> Outcome:
-    """Return what `cost` says of a candidate's kernel, summed over problems, or what refuses it."""
-    try:
-        kernel = candidate.kernel()
-    except CuteError:
-        return "described"
-    checked = check(kernel, device.target)
-    if checked.errors:
-        return checked.errors[0].broken.rule
-    if spills_expected(checked.registers):
-        return SPILLS
-    known = facts_of(kernel, device.target)
-    every: list[Cost] = [cost_of(known, device, one) for one in problems]
-    counted = [one.facts for one in every]
-    sent = sum(one.dpas + one.barriers + sum(one.messages.values()) for one in counted)
-    return sum(one.least for one in every), sum(one.most for one in every), sent
-
-
-def ranked(least: float, most: float, objective: Objective) -> tuple[float, float]:
-    """Return what candidates are ranked by: the end that counts, and then the other one."""
-    return {"least": (least, most), "most": (most, least)}[objective]
-
-
-def price_all(
-    candidates: Sequence[Candidate], device: Device, problems: Sequence[Mapping[str, int]]
-) -> list[Outcome]:
-    """Return what each costs: a batch, as an executor's worker takes it."""
-    return [price(one, device, problems) for one in candidates]
-
-
-def lower_bound(
-    candidate: Candidate,
-    device: Device,
-    problems: Sequence[Mapping[str, int]],
-    objective: Objective,
-) -> tuple[float, float]:
-    """Return `ranked` seconds that none of `price` are below: no work of vector pipes is in them.
-
-    >>> from pycute_xe.costing import devices
-    >>> one = Candidate((256, 256, 32), (8, 4), 2, 8, ("bf16", "bf16", "f32", "f32"))
-    >>> given = (one, devices()[0], ({"M": 4096, "N": 4096, "K": 4096},))
-    >>> lower_bound(*given, "most")[0] <= price(*given)[1]
-    True
-    """
-    least = most = 0.0
-    for sizes in problems:
-        bounds = bounds_of(_outline(candidate, device, sizes), device)
-        launch = device["launch"]
-        least += max(bound.least for bound in bounds) + launch.least * 1e-6
-        most += sum(bound.most for bound in bounds) + launch.most * 1e-6
-    return ranked(least, most, objective)
-
-
-def _outline(candidate: Candidate, device: Device, sizes: Mapping[str, int]) -> Facts:
-    """Return the facts that bounds need, by arithmetic on whole tiles and clipped bytes."""
-    shape = parts_of(candidate.rows, candidate.types, device.target)
-    n_dpas, k_dpas = shape if not isinstance(shape, str) else (16, 16)
-    (tile_m, tile_n, tile_k), (grid_m, grid_n) = candidate.tile, candidate.grid
-    m, n, k = (sizes[name] for name in "MNK")
-    tiles_m, tiles_n, tiles_k = -(-m // tile_m), -(-n // tile_n), -(-k // tile_k)
-    groups, subgroups = tiles_m * tiles_n, grid_m * grid_n
-    bits_a, bits_b, _, bits_d = (as_numeric(kind).bits for kind in candidate.types)
-    a, b, d = m * k * bits_a // 8, n * k * bits_b // 8, m * n * bits_d // 8
-    rows = groups * tiles_k * tile_m * (tile_n // n_dpas) * (tile_k // k_dpas)
-    resident = _resident(subgroups, device.target)
-    return Facts(
-        sizes=sizes, messages={}, nbytes={}, registers=0, grf_mode=0, over=0, shared=0,
-        requested=a * tiles_n * grid_n + b * tiles_m * grid_m + d,
-        fetched=a * tiles_n + b * tiles_m + d,
-        least=a + b + d, dpas=rows // candidate.rows, rows=rows, operations=0, barriers=0,
-        moves=0, widened=0, converted=0, computed=0, groups=groups, subgroups=subgroups,
-        resident=resident, waves=0, last=1.0,
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=1024)
-def _resident(subgroups: int, target: Target) -> int:
-    """The most work-groups that a core keeps, in any register mode."""
-    modes = target.grf_modes
-    return max(1, *(occupancy(0, subgroups, target, mode).groups for mode in modes))
-
+__all__ = ["Explored", "Priced", "explore"]
 
 Bounded: TypeAlias = "tuple[tuple[float, float], Candidate]"
 Each: TypeAlias = "list[tuple[Candidate, Outcome]]"
@@ -167,7 +62,9 @@ class Explored:
 
     Estimates of `cost`; nothing was measured. ``refused`` were refused by arithmetic, ``built``
     were built and priced or refused by a reader, as ``refused_built`` says; ``passed_over`` were
-    not built, since even their lower bound is above the last of ``best``.
+    not built, since even their lower bound is above the last of ``best``. Where the first of
+    ``best`` are in the order of their machine code, ``clocks`` are their seconds by it, the least
+    and the most, and ``notes`` say which were refused and why.
     """
 
     device: Device
@@ -179,6 +76,8 @@ class Explored:
     built: int
     refused_built: tuple[tuple[str, int], ...]
     passed_over: int
+    clocks: tuple[tuple[float, float], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def kernel(self, rank: int = 1) -> Kernel:
         """Build the candidate of a rank. Raises `InputError` for a rank that is not listed."""
@@ -217,6 +116,10 @@ class Explored:
         rules = ", ".join(f"{rule} {count:,}" for rule, count in sorted(every.items()))
         lines = [f"{self.listed:,} candidates for {sizes} on {self.device}, by {self.objective}"]
         lines += [f"  {one}" for one in self.best]
+        if self.clocks:
+            lines.append(f"  the first {len(self.clocks)} by machine code:")
+        lines += [f"  {least * 1e3:8.4g} to {most * 1e3:8.4g} ms" for least, most in self.clocks]
+        lines += [f"  {note}" for note in self.notes]
         lines.append(f"  built {self.built:,}, passed over {self.passed_over:,}")
         lines.append(f"  refused: {rules or 'none'}")
         named = [one for one in self.device.figures if one.file or one.kind == "assumed"]

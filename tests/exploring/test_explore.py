@@ -20,8 +20,8 @@ import pycute_xe as cx
 from pycute_xe.costing import devices
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.exploring import Space, explore, search
+from pycute_xe.exploring.pricing import lower_bound, price
 from pycute_xe.exploring.rules import refusal, spills_expected
-from pycute_xe.exploring.search import lower_bound, price
 
 FEW = Space((64, 256), (64, 256), (32,), ((2, 4), (8, 4)), (2,), (8,))
 ODD = Space((16, 256), (32, 96), (32,), ((1, 2), (8, 4)), (2,), (1, 8))
