@@ -33,7 +33,7 @@ CEILINGS = {
     "stream-k": 3.0,
     "softmax (N=128)": 2.5,
     "top-k (N=128)": 3.0,
-    "attention": 3.5,
+    "attention": 4.0,
     "attention, causal": 5.0,
     "attention, 4 heads": 2.5,
 }
