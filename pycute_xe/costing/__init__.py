@@ -2,7 +2,7 @@
 
 `device` reads the figures of devices, each with its source (`atoms/device.toml`). `facts` counts
 what a kernel does at a size, from what executing and checking count; `account` makes bounds of
-these and the figures, and says what binds and what was assumed. `calibrating` judges reports of
+these and the figures, and says what binds and what was assumed, `roofline` draws it. `calibrating` judges reports of
 runs and replaces figures by what these decide; `own` reads and writes a file of such figures.
 """
 
