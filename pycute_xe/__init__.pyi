@@ -199,6 +199,7 @@ from pycute_xe.int_tuple import (
     elem_less as elem_less,
     elem_scale as elem_scale,
     idx2crd as idx2crd,
+    increment_coord as increment_coord,
     inner_product as inner_product,
     prefix_product as prefix_product,
     product as product,

@@ -97,8 +97,8 @@ def explore(
 
     >>> import pycute_xe as cx
     >>> few = cx.Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
-    >>> found = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
-    >>> found.best[0].candidate.tile, dict(found.refused)
+    >>> explored = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
+    >>> explored.best[0].candidate.tile, dict(explored.refused)
     ((256, 256, 32), {'register-file': 1})
     """
     if type(timed) is not int or timed < 0:
