@@ -259,8 +259,9 @@ def telling_fields(
     }
     if variant == 0 and factors is not None:
         fields |= _product(kernel, factors, sizes, operand, element, output)
-    if variant == 0:
-        fields |= {name: partial(_constant, filled[name]) for name in filled if name in fields}
+    for name, value in filled.items():
+        if isinstance(value, (tuple, int)) or (variant == 0 and name in fields):
+            fields[name] = partial(_entry, np.array(value))
     return {o.name: Field(o.value_type, shapes[o.name], fields[o.name]) for o in kernel.inputs}
 
 
@@ -429,6 +430,11 @@ def _floats(kind: Numeric) -> bool:
 
 def _constant(value: float, _places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     return np.asarray(value)
+
+
+def _entry(table: NDArray[Any], places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    """Return entries of a table, or a number that stands for all."""
+    return table[places] if table.ndim else table
 
 
 def _spread(

@@ -204,7 +204,7 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     one = counterexample
     known = {n: s for n, s in one.sizes.items() if n in kernel.sizes}
     place = one.operand, one.element, one.index
-    fields = telling_fields(kernel, known, *place, variant, one.filled)
+    fields = telling_fields(kernel, known, *place, variant, {**one.filled, **one.tables})
     shapes = {name: array.shape for name, array in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     name = one.output or kernel.outputs[0].name

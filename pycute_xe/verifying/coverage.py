@@ -36,6 +36,7 @@ from pycute_xe.verifying.evaluation import Extents, differ, value_with
 from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
+from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
@@ -184,7 +185,7 @@ def is_seen(
     for variant in variants(kernel):
         charge(INPUTS + elements * ELEMENT)
         place = failure.element, failure.index, variant
-        filled = dict(failure.filled)
+        filled = {**dict(failure.filled), **dict(failure.tables)}
         given.append(inputs(kernel, failure.sizes, failure.operand, *place, filled))
 
     @cache
@@ -232,10 +233,11 @@ def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str,
             continue
         seen.append(point)
         yield part, point
-        last = part.within(_at(point, naming.sizes)).greatest()
-        if last is not None and last not in seen:
+        there = part.within(_at(point, naming.sizes)).completed()
+        last = there.greatest()
+        if last is not None and (last := with_tables(last)) not in seen:
             seen.append(last)
-            yield part.within(_at(last, part.names)), last
+            yield part.having(there.lookups).within(_at(last, there.names)), last
 
 
 def _at(point: dict[str, int], names: Names) -> str:

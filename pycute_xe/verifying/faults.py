@@ -38,9 +38,11 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
+from pycute_xe.verifying.making import tables_of
 from pycute_xe.verifying.points import Space, View, index_text, registers, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -153,7 +155,8 @@ class Facts:
         naming = self.space.naming
         sizes = {name: point[text] for name, text in naming.size_of.items()}
         variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
-        return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+        tables = tuple((name, entries_of(a)) for name, a in tables_of(point).items())
+        return Failure(claim, message, sizes, variables, tables=tables, points=points, **more)  # pyright: ignore[reportArgumentType]
 
     def failure_in(
         self, region: Region, claim: str, message: str, **more: object

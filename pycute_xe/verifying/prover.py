@@ -246,6 +246,7 @@ def _of_names(names: Identities, place: Counterexample) -> Counterexample:
         where={names.text(name): number for name, number in place.where.items()},
         output=names.text(place.output),
         filled={names.text(name): number for name, number in place.filled.items()},
+        tables={names.text(name): entries for name, entries in place.tables.items()},
     )
 
 
@@ -267,7 +268,7 @@ def condition_of(failure: Failure, space: Space) -> str:
     sizes = space.naming.sizes
     all_sizes = Region.where(sizes, " and ".join(space.sizes))
     bad = failure.points.to(sizes)
-    if bad.divisions > DIVISIONS:
+    if bad.wide or bad.lookups or bad.divisions > DIVISIONS:
         return ""
     good = all_sizes - bad
     if good.is_empty:
@@ -501,6 +502,7 @@ def _counterexample(failure: Failure) -> Counterexample:
         index=failure.index,
         faults=failure.faults,
         filled=dict(failure.filled),
+        tables=dict(failure.tables),
     )
 
 

@@ -41,6 +41,7 @@ from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
 from pycute_xe.verifying.laws import as_stored
+from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
@@ -167,6 +168,8 @@ def tried(
     """
     if any(isinstance(one, Loop) for one in write.around):
         return None
+    if any(index.looked_up for index in write.base):
+        return None
     places = [digits.table(view.shape) for digits in view.places]
     zeros = dict.fromkeys((*space.naming.grid,), 0)
     goes_on = a_while(WORK)
@@ -181,6 +184,7 @@ def tried(
                 return None
             named = dict(zip(view.names, map(int, place), strict=True))
             point = {space.naming.size_of[n]: v for n, v in sizes.items()} | zeros | named
+            point = with_tables(point)
             if differ(actual, wanted, point, extents, range(2)):
                 return point
     return None

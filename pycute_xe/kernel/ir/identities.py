@@ -31,6 +31,7 @@ from pycute_xe.kernel.spec.expression import (
     Where,
 )
 from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
 
@@ -121,6 +122,20 @@ def _in_order(index: Index) -> list[str]:
     return out
 
 
+class _Within(Change):
+    """A change of names where some variables are in scope."""
+
+    def __init__(self, change: _Change, scope: Mapping[str, str]) -> None:
+        self.change, self.scope = change, scope
+
+    def thing(self, name: str) -> str:
+        return self.change.thing(name)
+
+    def index(self, index: Index, *bound: str) -> Index:
+        scope = {name: new for name, new in self.scope.items() if name not in bound}
+        return self.change.index(index, scope)
+
+
 class _Change:
     """Writes a kernel anew; ``scope`` says what names stand for where a part stands.
 
@@ -137,7 +152,8 @@ class _Change:
         scope, computes = self.variables, kernel.computes
         if computes is not None:
             claims = tuple(self.claim(claim, scope) for claim in computes.claims)
-            computes = replace(computes, claims=claims)
+            tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
+            computes = replace(computes, claims=claims, tables=tables)
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),

@@ -32,6 +32,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
+from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -286,6 +287,7 @@ class Specification:
 
     claims: tuple[Claim, ...]
     assumes: tuple[str, ...] = ()
+    tables: tuple[Assumption, ...] = ()
 
     _repr_mimebundle_ = shown
 
@@ -322,7 +324,7 @@ class Specification:
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
         lines = [str(claim) for claim in self.claims]
-        return "\n".join([*lines, *(f"assuming {text}" for text in self.assumes)])
+        return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 
 
 def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:

@@ -1,0 +1,347 @@
+"""Elements of tables as integers: each lookup, at each argument, is a coordinate of a region.
+
+In texts a lookup is written ``#2(v_b + 1)``: the number of an operand and its arguments, so that
+renaming variables renames it. A region has a coordinate for each lookup that it mentions; what is
+assumed of tables is said of every pair of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations, product
+from typing import Any
+
+from pycute_xe.kernel.index import Index, Looked, Quotient
+from pycute_xe.kernel.spec.tables import Law
+from pycute_xe.verifying.refusing import undecided
+
+__all__ = [
+    "Lookup",
+    "Tables",
+    "as_index",
+    "current",
+    "has_lookups",
+    "is_lookup",
+    "opened",
+    "table_name",
+    "text_of",
+    "variables_of",
+]
+
+_NAME = re.compile(r"l\d+_\d+")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def table_name(number: int) -> str:
+    """Return how texts call a table."""
+    return f"#{number}"
+
+
+def has_lookups(text: str) -> bool:
+    """Whether a text looks anything up."""
+    return "#" in text
+
+
+def is_lookup(name: str) -> bool:
+    """Whether a coordinate is that of a lookup."""
+    return _NAME.fullmatch(name) is not None
+
+
+# ------------------------------------------------------------ reading texts
+# Texts of indices as values, in which sums are collected: equal ones then have one text.
+
+
+@lru_cache(maxsize=1 << 16)
+def as_index(text: str) -> Index | None:
+    """Return the index that a text says; None for a form that is no index.
+
+    >>> print(as_index("2*v_b + #0(v_b + 1 + 0) - floor((v_b + 4)/4)"))
+    2*v_b-(v_b/4)+#0[v_b+1]-1
+    """
+    form = text.replace("#", "_table_").replace(" mod ", " % ")
+    try:
+        return _index(ast.parse(form.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _index(node: ast.expr) -> Index:
+    match node:
+        case ast.Constant(int(value)):
+            return Index(None, value)
+        case ast.Name(name):
+            return Index(name)
+        case ast.UnaryOp(ast.USub(), inner):
+            return _index(inner) * -1
+        case ast.BinOp(left, ast.Add(), right):
+            return _index(left) + _index(right)
+        case ast.BinOp(left, ast.Sub(), right):
+            return _index(left) - _index(right)
+        case ast.BinOp(ast.Constant(int(scale)), ast.Mult(), right):
+            return _index(right) * scale
+        case ast.BinOp(left, ast.Mod(), ast.Constant(int(divisor))):
+            return _index(left) % divisor
+        case ast.Call(ast.Name("floor"), [ast.BinOp(inner, ast.Div(), ast.Constant(int(by)))], []):
+            return _index(inner) // by
+        case ast.Call(ast.Name(name), arguments, []) if name.startswith("_table_"):
+            return Index.element(f"#{name.removeprefix('_table_')}", *map(_index, arguments))
+        case _:
+            raise ValueError(ast.dump(node))
+
+
+@lru_cache(maxsize=1 << 16)
+def text_of(index: Index) -> str:
+    """Return the text of an index whose tables are numbers."""
+    parts: list[str] = []
+    for atom, scale in index.terms:
+        match atom:
+            case str():
+                inner = atom
+            case Quotient(of, divisor):
+                inner = f"floor(({text_of(of)})/{divisor})"
+            case Looked(operand, at):
+                inner = f"{operand}({', '.join(map(text_of, at))})"
+        parts.append(inner if scale == 1 else f"{scale}*{inner}")
+    if index.offset or not parts:
+        parts.append(str(index.offset))
+    return " + ".join(parts)
+
+
+def _canonical(text: str) -> str:
+    index = as_index(text)
+    return text.strip() if index is None else text_of(index)
+
+
+# ------------------------------------------------------------ lookups
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A coordinate: the element of a table at arguments, texts of variables and other coordinates.
+
+    ``needs`` are the variables on which it depends.
+    """
+
+    name: str
+    table: int
+    arguments: tuple[str, ...]
+    needs: frozenset[str]
+
+
+@dataclass
+class Tables:
+    """The tables of a kernel and all lookups in them, by name and by what they look up.
+
+    ``operands`` are the names of tables by number, ``extents`` the extents of each as texts, and
+    ``laws`` what is assumed, with names of operands that are numbers of tables; ``made`` are tables
+    that were made of points.
+    """
+
+    operands: dict[int, str] = field(default_factory=dict[int, str])
+    extents: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    laws: tuple[Law, ...] = ()
+    by_name: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
+    made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    numbers: dict[object, int] = field(default_factory=dict[object, int])
+    known: dict[tuple[int, tuple[str, ...]], Lookup] = field(
+        default_factory=dict[tuple[int, tuple[str, ...]], Lookup]
+    )
+
+    def resolved(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return a constraint with coordinates for its lookups, and their names, inner ones first.
+
+        >>> Tables().resolved("#0(#1(v_b + 0)) + 1 < v_b")
+        ('l0_1 + 1 < v_b', ('l1_0', 'l0_1'))
+        """
+        found: dict[str, None] = {}
+        while (start := text.rfind("#")) >= 0:  # the last one has none inside
+            opens = text.index("(", start)
+            depth, end = 0, opens
+            while True:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                if not depth:
+                    break
+                end += 1
+            number = int(text[start + 1 : opens])
+            lookup = self.lookup(number, tuple(_arguments(text[opens + 1 : end])))
+            found |= dict.fromkeys(self.all_of(lookup))
+            text = f"{text[:start]}{lookup.name}{text[end + 1 :]}"
+        return text, self.ordered(found)
+
+    def lookup(self, number: int, arguments: tuple[str, ...]) -> Lookup:
+        """Return the coordinate of a lookup."""
+        at = tuple(map(_canonical, arguments))
+        if (number, at) not in self.known:
+            words = {w for text in at for w in _WORD.findall(text)} - {"floor", "mod"}
+            needs = frozenset[str]().union(
+                *(self.by_name[w].needs if is_lookup(w) else {w} for w in words)
+            )
+            made = Lookup(f"l{number}_{len(self.by_name)}", number, at, needs)
+            self.known[number, at] = self.by_name[made.name] = made
+        return self.known[number, at]
+
+    def all_of(self, lookup: Lookup) -> Iterator[str]:
+        """Yield a lookup and those in its arguments, the inner ones first."""
+        for text in lookup.arguments:
+            for word in _WORD.findall(text):
+                if is_lookup(word):
+                    yield from self.all_of(self.by_name[word])
+        yield lookup.name
+
+    def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return names of lookups in the order in which they were met: inner ones first."""
+        return tuple(sorted(set(names), key=lambda name: int(name.partition("_")[2])))
+
+    def needs(self, name: str) -> frozenset[str]:
+        """Return the variables on which a lookup depends."""
+        return self.by_name[name].needs
+
+    # ------------------------------------------------------------------ what is so of them
+
+    def axioms(self, new: Iterable[str], old: Iterable[str], all_laws: bool = False) -> list[str]:
+        """Return what is so of new coordinates beside others: equal arguments have equal values.
+
+        ``all_laws`` asks for those that make points of tables, and that proofs do without.
+        """
+        fresh, others = [self.by_name[n] for n in new], [self.by_name[n] for n in old]
+        out = [
+            text
+            for one, other in (*combinations(fresh, 2), *product(fresh, others))
+            if one.table == other.table
+            for text in self._congruent(one, other)
+        ]
+        everyone = [*fresh, *others]
+        mine = {one.name for one in fresh}
+        for law in self.laws:
+            if all_laws or not law.late:
+                out += self._instances(law, everyone, mine)
+        return list(dict.fromkeys(out))
+
+    def _congruent(self, one: Lookup, other: Lookup) -> Iterator[str]:
+        apart: list[str] = []
+        for a, b in zip(one.arguments, other.arguments, strict=True):
+            first, second = as_index(a), as_index(b)
+            rest = None if first is None or second is None else first - second
+            if rest is not None and rest.is_constant:
+                if rest.offset:
+                    return
+                continue
+            apart.append(f"{a} != {b}")
+        yield " or ".join([*apart, f"{one.name} = {other.name}"])
+
+    def _instances(self, law: Law, everyone: list[Lookup], mine: set[str]) -> Iterator[str]:
+        """Yield a law for all coordinates of which it speaks, new ones among them."""
+        by_key = {(x.table, x.arguments): x for x in everyone}
+        candidates = [self._candidates(law, name, everyone) for name, _ in law.over]
+        for values in product(*candidates):
+            named = dict(zip((name for name, _ in law.over), values, strict=True))
+            used: set[str] = set()
+            try:
+                text = self._instance(law, named, by_key, used)
+            except KeyError:
+                continue
+            if text and used & mine:
+                yield text
+
+    def _candidates(self, law: Law, name: str, everyone: list[Lookup]) -> list[Index]:
+        """Return the arguments at which a variable of a law makes it speak of some lookup."""
+        out: dict[Index, None] = {}
+        for looked in law.looked:
+            for place, index in enumerate(looked.at):
+                if index.names != {name} or dict(index.terms).get(name) != 1 or index.looked_up:
+                    continue
+                for one in everyone:
+                    if table_name(one.table) == looked.operand:
+                        given = as_index(one.arguments[place])
+                        if given is not None:
+                            out[given - index.offset] = None
+        return list(out)
+
+    def _instance(
+        self,
+        law: Law,
+        named: Mapping[str, Index],
+        by_key: Mapping[tuple[int, tuple[str, ...]], Lookup],
+        used: set[str],
+    ) -> str:
+        """Return a law at values of its variables; empty where it says nothing there."""
+
+        def text(index: Index) -> str:
+            return text_of(_with_names(index.substitute(named), by_key, used))
+
+        otherwise: list[str] = []
+        for one, other, sign in (*law.ranges(named), *law.when):
+            apart = one.substitute(named) - other.substitute(named)
+            if apart.is_constant:
+                if not (apart.offset < 0 if sign == "<" else apart.offset != 0):
+                    return ""
+                continue
+            otherwise.append(f"{text(one)} {_CONTRARY[sign]} {text(other)}")
+        then = [f"{text(one)} {sign} {text(other)}" for one, other, sign in law.then]
+        if not law.joined:
+            return " or ".join([*otherwise, *then])
+        both = " and ".join(f"({t})" for t in then)
+        return " or ".join([*otherwise, f"({both})"]) if otherwise else both
+
+
+_CONTRARY = {"<": ">=", "!=": "="}
+
+
+def _with_names(
+    index: Index, by_key: Mapping[tuple[int, tuple[str, ...]], Lookup], used: set[str]
+) -> Index:
+    """Return an index with coordinates for lookups. Raises `KeyError` for one that has none."""
+    out = Index(None, index.offset)
+    for atom, scale in index.terms:
+        match atom:
+            case str():
+                part = Index(atom)
+            case Quotient(inner, divisor):
+                part = _with_names(inner, by_key, used) // divisor
+            case Looked(operand, at):
+                texts = tuple(text_of(_with_names(i, by_key, used)) for i in at)
+                name = by_key[int(operand[1:]), texts].name
+                used.add(name)
+                part = Index(name)
+        out = out + part * scale
+    return out
+
+
+def variables_of(text: str) -> frozenset[str]:
+    """Return the variables in a text, those inside lookups too."""
+    return frozenset(_WORD.findall(text)) - {"floor", "mod", "and", "or", "not", "true", "false"}
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """Yield the arguments between parentheses."""
+    depth, start = 0, 0
+    for i, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            yield text[start:i]
+            start = i + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+# ------------------------------------------------------------ the tables of a proof
+
+_tables: ContextVar[Tables | None] = ContextVar("_tables", default=None)
+
+
+def opened(tables: Tables) -> None:
+    """Say which tables the regions of a proof speak of."""
+    _tables.set(tables)
+
+
+def current() -> Tables:
+    """Return the tables of the proof. Raises `UndecidableError` outside of one."""
+    tables = _tables.get()
+    if tables is None:
+        raise undecided("what an operand holds is known only in a run", "run it")
+    return tables
