@@ -127,7 +127,7 @@ def elements(
     if (table[:, np.setdiff1d(np.flatnonzero(moves), used)] != FAR).any():
         raise _unclear(operand)
     rename = {v: f"{text}{suffix}" for v, text in naming.variable_of.items()}
-    known = {**naming.size_of, **rename}
+    known = {**naming.all, **rename}
     extents = space.extents(operand)
     index = tuple(f"u_{i}" for i in range(len(extents)))
     texts: list[str] = []

@@ -38,6 +38,7 @@ from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
+from pycute_xe.verifying.partitions import Owner, owners
 from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
@@ -269,8 +270,12 @@ class Coverage(Faults):
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         sizes = self.space.naming.sizes
         limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
-        missing = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *limits]))
         mine = [write for write in self.followed.writes if write.statement.operand == output]
+        own = self._owners(mine, names)
+        limits = (*limits, *(text for one in own for text in one.constraints))
+        variables = tuple(dict.fromkeys(one.variable for one in own))
+        every = (*sizes, *names, *variables)
+        missing = Region.where(every, " and ".join([*self.space.sizes, *limits]))
         whole = united(mine)
         if len(whole) > FEW and self.kernel.operand(output).role == "out":
             unwritten = left_out(self.space, output, mine)
@@ -287,6 +292,16 @@ class Coverage(Faults):
         if point is None:
             return None
         return self._never(output, point, tuple(point[name] for name in names), missing)
+
+    def _owners(self, writes: list[Write], names: Names) -> tuple[Owner, ...]:
+        """Return who owns the rows of an output where tables share them out."""
+        out: dict[Owner, None] = {}
+        for write in writes:
+            if any(index.looked_up for index in write.base):
+                targets = tuple(map(self.space.naming.text, write.base))
+                limits = self.extents[write.statement.operand]
+                out |= dict.fromkeys(owners(self.space.tables, targets, names, limits))
+        return tuple(out)
 
     def _unwritten_element(self, output: str, sizes: Mapping[str, int]) -> Failure:
         point = {self.space.naming.size_of[name]: size for name, size in sizes.items()}

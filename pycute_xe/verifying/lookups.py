@@ -142,13 +142,15 @@ class Tables:
     """The tables of a kernel and all lookups in them, by name and by what they look up.
 
     ``operands`` are the names of tables by number, ``extents`` the extents of each as texts, and
-    ``laws`` what is assumed, with names of operands that are numbers of tables; ``made`` are tables
+    ``laws`` what is assumed, with names of operands that are numbers of tables; ``shared`` are the
+    tables that share all rows out, by how many, as texts; ``made`` are tables
     that were made of points.
     """
 
     operands: dict[int, str] = field(default_factory=dict[int, str])
     extents: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     laws: tuple[Law, ...] = ()
+    shared: dict[int, str] = field(default_factory=dict[int, str])
     by_name: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
     made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     numbers: dict[object, int] = field(default_factory=dict[object, int])

@@ -24,6 +24,7 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
+from pycute_xe.kernel.spec.tables import Rising
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -249,7 +250,9 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     laws = tuple(law.changed(partial(_told, naming)) for x in assumed for law in x.laws(modes))
-    return Tables(names, extents, laws)
+    ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
+    shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
+    return Tables(names, extents, laws, shared)
 
 
 def _told(naming: Naming, index: Index) -> Index:

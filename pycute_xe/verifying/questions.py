@@ -43,6 +43,7 @@ from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within,
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
+from pycute_xe.verifying.partitions import collapsed
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -392,6 +393,7 @@ class Questions(Loading, Counting):
         numeric = self.kernel.operand(write.statement.operand).value_type
         actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         wanted = claimed(claim.value, self.space.naming, names, numeric)
+        wanted = collapsed(points, wanted)
         actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
         wild = quotients(actual)
         if wild > WILD:
