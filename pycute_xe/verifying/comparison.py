@@ -37,6 +37,7 @@ from pycute_xe.verifying.matching import (
     coordinates_of,
     grouped,
     joined,
+    is_untold,
     judged,
     links,
     mentions,
@@ -397,6 +398,8 @@ class _Comparison(Ranges):
         plain, bound = parted(x, y)
         bound += [pair for pair in witnesses(x.atoms, y.atoms, ()) if pair not in bound]
         bound = told_apart(bound, x, y)
+        if is_untold(bound, x, y):
+            return Difference(points, "elements", f"{term_words(x)} is looked up elsewhere", x)
         if plain:
             differ = " or ".join(f"{a} != {b}" for a, b in plain)
             wrong = points.within(differ)

@@ -30,6 +30,7 @@ from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import beside, copied
 from pycute_xe.kernel import (
     AtomicStore,
+    Index,
     Kernel,
     Load,
     Prefetch,
@@ -50,6 +51,9 @@ from pycute_xe.verifying.translation import formula_of
 from pycute_xe.verifying.verdict import Failure, smallest
 
 __all__ = ["Facts", "least", "turned_round", "Faults"]
+
+
+NOBODY: Mapping[str, str] = {}
 
 
 class Facts:
@@ -275,16 +279,53 @@ class Faults(Facts):
     # ------------------------------------------------------------------ messages
 
     def bounds(self) -> Failure | None:
-        """Return the smallest problem in which a message starts where the hardware cannot start."""
-        return least(
-            failure
-            for statement, around in situated(self.kernel.body)
-            for failure in (
-                self._unaligned(statement, around),
-                self._outside(statement, around),
-                self._elsewhere(statement, around),
-            )
-        )
+        """Return the smallest problem in which a message starts where the hardware cannot start.
+
+        Or one in which something outside a table is looked up.
+        """
+        counts = (count for _, count in self.kernel.grid)
+        sizes = Region.where(self.space.naming.sizes, " and ".join(self.space.sizes))
+        failures = [self._beyond_table(counts, sizes)]
+        for statement, around in situated(self.kernel.body):
+            looked = self._looked_beyond(statement, around)
+            failures.append(looked)
+            if looked is None:
+                failures += [
+                    self._unaligned(statement, around),
+                    self._outside(statement, around),
+                    self._elsewhere(statement, around),
+                ]
+        return least(failures)
+
+    def _looked_beyond(
+        self, statement: Statement, around: tuple[Around, ...]
+    ) -> Failure | None:
+        """Find a lookup of a statement outside its table."""
+        indices = [i for i in statement.touched.indices if i.looked_up]
+        if not indices:
+            return None
+        points = self.space.happens_in(around)
+        return self._beyond_table(indices, points, {SUBGROUP_INDEX: "s"})
+
+    def _beyond_table(
+        self, indices: Iterable[Index], points: Region, more: Mapping[str, str] = NOBODY
+    ) -> Failure | None:
+        names = {**self.space.naming.all, **more}
+        asked = dict.fromkeys(looked for index in indices for looked in index.looked_up)
+        for looked in reversed(asked):  # what is looked up inside comes first
+            wrong: list[str] = []
+            for index, extent in zip(looked.at, self.extents[looked.operand], strict=True):
+                at = index_text(index, names)
+                wrong += [f"{at} < 0", f"{at} >= {extent}"]
+            region = points.within(" or ".join(wrong)) if wrong else None
+            point = None if region is None else smallest(region, self.space.naming)
+            if point is not None:
+                words = f"{looked} is looked up outside of {looked.operand}"
+                subgroup = point.get("s", 0)
+                return self.failure(
+                    point, "bounds", words, region, subgroup=subgroup, faults=True
+                )
+        return None
 
     def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
         if not isinstance(statement, (SharedLoad, SharedStore)):

@@ -144,13 +144,14 @@ class Tables:
     ``operands`` are the names of tables by number, ``extents`` the extents of each as texts, and
     ``laws`` what is assumed, with names of operands that are numbers of tables; ``shared`` are the
     tables that share all rows out, by how many, as texts; ``made`` are tables
-    that were made of points.
+    that were made of points, ``ends`` the least and the greatest number of their types.
     """
 
     operands: dict[int, str] = field(default_factory=dict[int, str])
     extents: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     laws: tuple[Law, ...] = ()
     shared: dict[int, str] = field(default_factory=dict[int, str])
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     by_name: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
     made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     numbers: dict[object, int] = field(default_factory=dict[object, int])
@@ -222,6 +223,18 @@ class Tables:
                 out += self._instances(law, everyone, mine)
         return list(dict.fromkeys(out))
 
+    def ordinary(self, names: Iterable[str]) -> str:
+        """Return that elements are numbers as they are found in tables: -1 and small ones."""
+        return " and ".join(f"-1 <= {name} < {LARGE}" for name in names) or "true"
+
+    def possible(self, names: Iterable[str]) -> str:
+        """Return that elements are numbers of their types."""
+        texts: list[str] = []
+        for name in names:
+            low, high = self.ends[self.by_name[name].table]
+            texts.append(f"{low} <= {name} <= {high}")
+        return " and ".join(texts) or "true"
+
     def _congruent(self, one: Lookup, other: Lookup) -> Iterator[str]:
         apart: list[str] = []
         for a, b in zip(one.arguments, other.arguments, strict=True):
@@ -288,6 +301,9 @@ class Tables:
         both = " and ".join(f"({t})" for t in then)
         return " or ".join([*otherwise, f"({both})"]) if otherwise else both
 
+
+LARGE = 1 << 16
+"""Beyond the elements of the tables that are made where it does not matter."""
 
 _CONTRARY = {"<": ">=", "!=": "="}
 

@@ -21,6 +21,7 @@ __all__ = [
     "coordinates_of",
     "grouped",
     "inside",
+    "is_untold",
     "links",
     "mentions",
     "orders",
@@ -155,6 +156,12 @@ def told_apart(
         told = any(map(looks_up_by, pair, bounds)) and arguments_for(pair, bounds)
         out += [(one, other) for one, other in told] if told else [pair]
     return list(dict.fromkeys(out))
+
+
+def is_untold(pairs: list[tuple[str, str]], x: Term, y: Term) -> bool:
+    """Whether sums look elements up in different ways: nothing tells that they are the same."""
+    bounds = [frozenset(b.name for b in term.over) for term in (x, y)]
+    return any(any(map(looks_up_by, pair, bounds)) for pair in pairs)
 
 
 def coordinates_of(terms: list[Term]) -> list[list[str]]:

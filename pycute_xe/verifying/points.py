@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from pycute_xe.converting import bounds
 from pycute_xe.holding.contents import Around, Write
 from pycute_xe.holding.nodes import Leaf
 from pycute_xe.holding.ordering import FAR, Clash, Trips
@@ -252,7 +253,8 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     laws = tuple(law.changed(partial(_told, naming)) for x in assumed for law in x.laws(modes))
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
-    return Tables(names, extents, laws, shared)
+    types = {i: bounds(o.value_type) for i, o in numbers.items()}
+    return Tables(names, extents, laws, shared, types)
 
 
 def _told(naming: Naming, index: Index) -> Index:

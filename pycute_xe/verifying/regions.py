@@ -281,11 +281,16 @@ class Region:
         return self._moved(names)._met(said)
 
     def completed(self) -> Region:
-        """Return the region with all that is so of its lookups, also what proofs do without."""
+        """Return the region with all that is so of its lookups, also what proofs do without.
+
+        Of elements that are not ordinary only where there are no others.
+        """
         if not self.lookups:
             return self
         said = current().axioms(self.lookups, (), all_laws=True)
-        return self._met(" and ".join(f"({axiom})" for axiom in said))
+        every = self._met(" and ".join(f"({axiom})" for axiom in said))
+        few = every._met(current().ordinary(self.lookups))
+        return every._met(current().possible(self.lookups)) if few.is_empty else few
 
     def _met(self, constraints: str) -> Region:
         """Return the points that meet constraints without lookups."""
