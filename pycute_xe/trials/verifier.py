@@ -23,6 +23,7 @@ from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
+from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.evaluation import compute_part
@@ -32,6 +33,7 @@ from pycute_xe.trials.problems import (
     Asked,
     conditions,
     fields,
+    looked_up,
     problems,
     terms_of,
     unmet,
@@ -60,6 +62,7 @@ class Contradiction:
 
     output: str
     words: str
+    counterexample: Counterexample | None = None
 
 
 def trial(
@@ -82,7 +85,11 @@ def trial(
         if why := _too_large(kernel, sizes):
             reasons.append(why)
             continue
-        asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+        try:
+            asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+        except InputError as error:
+            reasons.append(error.condition)
+            continue
         chosen = _chosen(asked, left)
         if isinstance(chosen, str):
             reasons.append(chosen)
@@ -116,13 +123,9 @@ def _untold(kernel: Kernel) -> str:
             DOES[statement]
     except KernelError as error:
         return error.condition
-    looked = {
-        x.operand
-        for s in kernel.statements()
-        for index in (*s.touched.indices, *(count for _, count in kernel.grid))
-        for x in index.looked_up
-    }
-    tables = sorted(looked & {o.name for o in kernel.inputs})
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    told = {name for one in assumed for name in one.tables}
+    tables = sorted((looked_up(kernel) & {o.name for o in kernel.inputs}) - told)
     if tables:
         return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
     return ""
@@ -226,27 +229,47 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
         try:
             machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
         except (MachineError, KernelError, InputError) as fault:
-            return Contradiction("", f"at {_at(sizes)}, with {asked.words}: {fault.condition}")
+            words = f"at {_at(sizes)}, with {asked.words}: {fault.condition}"
+            return Contradiction("", words, _place(asked, "bounds", fault.condition, ""))
         for operand in kernel.outputs:
-            words = _differs(asked, machine, operand.name, part, at)
-            if words:
+            found = _differs(asked, machine, operand.name, part, at)
+            if found is not None:
+                words, index = found
                 place = f"at {_at(sizes)}, with {asked.words}"
-                return Contradiction(operand.name, f"{place}: {words}")
+                shown_at = _place(asked, f"{operand.name} values", words, operand.name, index)
+                return Contradiction(operand.name, f"{place}: {words}", shown_at)
     return None
+
+
+def _place(
+    asked: Asked, claim: str, words: str, output: str, index: tuple[int, ...] = ()
+) -> Counterexample:
+    """Return what a run showed as a counterexample, with the tables of the run."""
+    sizes = {name: size for name, size in asked.sizes.items() if name in asked.kernel.sizes}
+    tables = {
+        name: entries_of(field.whole())
+        for name, field in asked.inputs.items()
+        if name in looked_up(asked.kernel)
+    }
+    return Counterexample(
+        claim, words, sizes, operand=output, output=output, index=index, faults=not output,
+        tables=tables,
+    )  # fmt: skip
 
 
 def _differs(
     asked: Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
-) -> str:
+) -> tuple[str, tuple[int, ...]] | None:
+    """Return in words where an output is wrong first, and its index."""
     kernel = asked.kernel
     if kernel.computes is None:
-        return ""
+        return None
     value, numeric = kernel.computes.of(name).value, kernel.operand(name).value_type
     if asked.data is None and not is_moved(value):
-        return ""
+        return None
     window, kept = _window(machine, name, part, at)
     if window is None:
-        return ""
+        return None
     terms = terms_of(value, asked.sizes) * prod(map(len, window))
     if terms > MOST_TERMS:
         at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
@@ -256,10 +279,11 @@ def _differs(
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
     wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept
     if not wrong.any():
-        return ""
+        return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
-    element = ", ".join(str(w.start + i) for w, i in zip(window, place, strict=True))
-    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}"
+    index = tuple(w.start + i for w, i in zip(window, place, strict=True))
+    element = ", ".join(map(str, index))
+    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}", index
 
 
 def _window(
@@ -330,10 +354,33 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
     if verdict.answer == "proved":
         return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
     proofs = tuple(_replayed(kernel, proof) for proof in verdict.proofs)
+    if all(proof.answer in ("proved", "undecided") for proof in proofs):
+        proofs = _tables_tried(kernel, fixed, proofs)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
     return replace(verdict, proofs=proofs, counterexample=least or next(iter(left), None))
+
+
+def _tables_tried(
+    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...]
+) -> tuple[Proof, ...]:
+    """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
+    if kernel.computes is None or not kernel.computes.tables:
+        return proofs
+    try:
+        _, wrong = trial(kernel, fixed, LIMIT)
+    except TooHardError:
+        return proofs
+    place = wrong.counterexample if wrong is not None else None
+    if place is None or _unseen(kernel, place):
+        return proofs
+    return tuple(
+        replace(proof, answer="disproved", counterexample=place, reason="")
+        if proof.property == place.claim
+        else proof
+        for proof in proofs
+    )
 
 
 def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:

@@ -417,7 +417,9 @@ def _evaluator(node: ast.expr) -> Number:
             return _both(operator.sub, ast.Constant(0), inner)
         case ast.Call(ast.Name(name), arguments, []) if name.startswith(TABLE):
             at, table = tuple(map(_evaluator, arguments)), int(name.removeprefix(TABLE))
-            return lambda names: element_at(names.get(MADE), table, tuple(int(f(names)) for f in at))
+            return lambda names: element_at(
+                names.get(MADE), table, tuple(int(f(names)) for f in at)
+            )
         case ast.Call(ast.Name("floor"), [inner], []):
             below = _evaluator(inner)
             return lambda names: math.floor(below(names))

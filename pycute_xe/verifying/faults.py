@@ -297,9 +297,7 @@ class Faults(Facts):
                 ]
         return least(failures)
 
-    def _looked_beyond(
-        self, statement: Statement, around: tuple[Around, ...]
-    ) -> Failure | None:
+    def _looked_beyond(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
         """Find a lookup of a statement outside its table."""
         indices = [i for i in statement.touched.indices if i.looked_up]
         if not indices:
@@ -322,9 +320,7 @@ class Faults(Facts):
             if point is not None:
                 words = f"{looked} is looked up outside of {looked.operand}"
                 subgroup = point.get("s", 0)
-                return self.failure(
-                    point, "bounds", words, region, subgroup=subgroup, faults=True
-                )
+                return self.failure(point, "bounds", words, region, subgroup=subgroup, faults=True)
         return None
 
     def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.spec.tables import Law, law_broken
 from pycute_xe.verifying.lookups import Tables, as_index, current, is_lookup, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -22,6 +23,8 @@ Array = NDArray[Any]
 
 MADE = "#"
 """The name under which a point has the number of its tables."""
+MAKING = 400
+"""Units for tables that are made."""
 MOST = 1 << 20
 """Entries of a table that is made."""
 
@@ -34,6 +37,7 @@ def with_tables(point: dict[str, int]) -> dict[str, int]:
     tables = current()
     if not tables.by_name:
         return point
+    charge(MAKING)
     made = _made(tables, point)
     if made is None:
         raise undecided("no tables were found that show it and meet what is assumed", "run it")
@@ -84,7 +88,9 @@ def _made(tables: Tables, point: Mapping[str, int]) -> dict[str, Array] | None:
     return None
 
 
-def _known(tables: Tables, point: Mapping[str, int]) -> dict[int, dict[tuple[int, ...], int]] | None:
+def _known(
+    tables: Tables, point: Mapping[str, int]
+) -> dict[int, dict[tuple[int, ...], int]] | None:
     """Return the elements that a point tells, by table; None where two of them disagree."""
     out: dict[int, dict[tuple[int, ...], int]] = {}
     for name in point:
@@ -171,9 +177,7 @@ def _below(laws: list[Law], name: str, point: Mapping[str, int]) -> int | None:
     return None
 
 
-def _raise(
-    tables: Tables, point: Mapping[str, int], made: dict[str, Array], name: str
-) -> None:
+def _raise(tables: Tables, point: Mapping[str, int], made: dict[str, Array], name: str) -> None:
     """Give a scalar the least value that breaks no law, of a few that are tried."""
     for value in _values(point, made):
         made[name] = np.array(value, np.int64)
@@ -184,7 +188,8 @@ def _raise(
 def _values(point: Mapping[str, int], made: Mapping[str, Array]) -> Iterator[int]:
     yield from range(9)
     sizes = {value for name, value in point.items() if name.startswith("S_")}
-    entries = {int(n) for array in made.values() if array.size for n in (array.max(), np.ptp(array))}
+    entries = {
+        int(n) for array in made.values() if array.size for n in (array.max(), np.ptp(array))
+    }
     steps = {int(np.diff(a).max()) for a in made.values() if a.ndim == 1 and a.size > 1}
     yield from sorted(n for n in sizes | entries | steps if n >= 9)
-

@@ -143,9 +143,7 @@ def parted(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str
     return [p for p in plain if p[0] != p[1]], bound
 
 
-def told_apart(
-    pairs: list[tuple[str, str]], x: Term, y: Term
-) -> list[tuple[str, str]]:
+def told_apart(pairs: list[tuple[str, str]], x: Term, y: Term) -> list[tuple[str, str]]:
     """Return pairs of coordinates with arguments in the place of what sums look up.
 
     Where all of them are the same, so are the coordinates.

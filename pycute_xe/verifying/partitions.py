@@ -63,7 +63,9 @@ def _owner(points: Region, term: Term, one: Bounds) -> Term | None:
     for value in _candidates(points, mine, one.name):
         text = text_of(value)
         apart = f"{one.name} != {text}"
-        if not every.within(conjunction(spans(replace(term, over=(one,))), mine, (apart,))).is_empty:
+        if not every.within(
+            conjunction(spans(replace(term, over=(one,))), mine, (apart,))
+        ).is_empty:
             continue
         named = {one.name: f"({text})"}
         rest = replace(term, over=others, guards=tuple(g for g in term.guards if g not in mine))

@@ -144,6 +144,9 @@ def _overwrites(operand: str) -> UndecidableError:
 WORK = 500_000
 """Units of work before the question is asked in another way."""
 
+LITTLE = 100_000
+"""Units where tables are looked up: a trial runs others, at their edges."""
+
 LARGEST = 12
 """The sum of sizes up to which problems are tried."""
 
@@ -173,19 +176,19 @@ def tried(
         return None
     places = [digits.table(view.shape) for digits in view.places]
     zeros = dict.fromkeys((*space.naming.grid,), 0)
-    goes_on = a_while(WORK)
+    goes_on = a_while(LITTLE if space.tables.by_name else WORK)
     for sizes in _problems(space):
         limits = space.shape(write.statement.operand, sizes)
         inside = np.ones(view.shape, dtype=bool)
         for index, place, limit in zip(write.base, places, limits, strict=True):
             start = index.at(sizes | dict.fromkeys(space.naming.variable_of, 0))
             inside &= (start + place >= 0) & (start + place < limit)
+        start = with_tables({space.naming.size_of[n]: v for n, v in sizes.items()} | zeros)
         for place in np.argwhere(inside)[:64]:
             if not goes_on():
                 return None
             named = dict(zip(view.names, map(int, place), strict=True))
-            point = {space.naming.size_of[n]: v for n, v in sizes.items()} | zeros | named
-            point = with_tables(point)
+            point = start | named
             if differ(actual, wanted, point, extents, range(2)):
                 return point
     return None

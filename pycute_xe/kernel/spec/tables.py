@@ -95,6 +95,11 @@ class InRange:
     at: tuple[str, ...] = ("i",)
     when: tuple[tuple[Index, Index], ...] = ()
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand}) | _tables(*(i for pair in self.when for i in pair))
+
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         entry = _element(self.operand, *map(Index, self.at))
@@ -133,6 +138,11 @@ class Rising:
     to: Index
     whole: bool = True
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         (extent,) = modes[self.operand]
@@ -162,6 +172,11 @@ class Sorted:
 
     operand: str
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         return (_rises(self.operand, modes[self.operand][0]),)
@@ -190,6 +205,11 @@ class AtMost:
     most: Index
     over: tuple[tuple[str, Index], ...] = ()
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return _tables(self.index, self.most)
+
     def laws(self, _modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         return (Law(self.over, (), ((self.index, self.most, "<="),)),)
@@ -213,6 +233,11 @@ class Distinct:
 
     operand: str
 
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         (extent,) = modes[self.operand]
@@ -233,6 +258,11 @@ class Permutation:
     """A table has every number below its length once."""
 
     operand: str
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
@@ -264,6 +294,10 @@ class Change:
     def index(self, index: Index, *bound: str) -> Index:
         """Return an index in which ``bound`` names are the assumption's own."""
         raise NotImplementedError
+
+
+def _tables(*indices: Index) -> frozenset[str]:
+    return frozenset(x.operand for index in indices for x in index.looked_up)
 
 
 def _element(operand: str, *at: Index) -> Index:
