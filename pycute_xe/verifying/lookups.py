@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, TypeAlias
@@ -137,6 +137,26 @@ class Lookup:
     needs: frozenset[str]
 
 
+@dataclass(frozen=True)
+class _Family:
+    """Lookups of one table whose arguments are constants apart: by how much beyond ``base``."""
+
+    base: Index
+    members: tuple[tuple[int, Lookup], ...]
+
+
+def _families(lookups: list[Lookup]) -> list[_Family] | None:
+    """Return lookups of a table with one argument, the least arguments first; None for others."""
+    groups: dict[Index, list[tuple[int, Lookup]]] = {}
+    for one in lookups:
+        index = as_index(one.arguments[0]) if len(one.arguments) == 1 else None
+        if index is None:
+            return None
+        groups.setdefault(index - index.offset, []).append((index.offset, one))
+    members = ((base, sorted(group, key=lambda m: m[0])) for base, group in groups.items())
+    return [_Family(base, tuple(group)) for base, group in members]
+
+
 @dataclass
 class Tables:
     """The tables of a kernel and all lookups in them, by name and by what they look up.
@@ -210,18 +230,70 @@ class Tables:
         ``all_laws`` asks for those that make points of tables, and that proofs do without.
         """
         fresh, others = [self.by_name[n] for n in new], [self.by_name[n] for n in old]
-        out = [
-            text
-            for one, other in (*combinations(fresh, 2), *product(fresh, others))
-            if one.table == other.table
-            for text in self._congruent(one, other)
-        ]
         everyone = [*fresh, *others]
         mine = {one.name for one in fresh}
+        out: list[str] = []
+        for table in dict.fromkeys(one.table for one in fresh):
+            own = [one for one in everyone if one.table == table]
+            out += self._beside(table, own, mine)
         for law in self.laws:
-            if all_laws or not law.late:
+            if (all_laws or not law.late) and not law.of_pairs:
                 out += self._instances(law, everyone, mine)
         return list(dict.fromkeys(out))
+
+    def _beside(self, table: int, own: list[Lookup], mine: set[str]) -> Iterator[str]:
+        """Yield what is so of the elements of one table, of which some are new."""
+        families = _families(own)
+        if families is None:
+            for one, other in combinations(own, 2):
+                if {one.name, other.name} & mine:
+                    yield from self._congruent(one, other)
+            return
+        laws = [law for law in self.laws if law.of_pairs == table_name(table)]
+        for family in families:
+            for (_, one), (_, other) in combinations(family.members, 2):
+                if {one.name, other.name} & mine:
+                    yield from self._in_order(laws, one, other)
+        for first, second in combinations(families, 2):
+            both = [*first.members, *second.members]
+            if {one.name for _, one in both} & mine:
+                yield self._by_cases(laws, first, second)
+
+    def _by_cases(self, laws: list[Law], first: _Family, second: _Family) -> str:
+        """Return what is so, by how far apart the arguments of two families are."""
+        apart = text_of(first.base - second.base)
+        steps = sorted({b - a for a, _ in first.members for b, _ in second.members})
+        cases = [(f"{apart} < {steps[0]}", steps[0] - 1)]
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            cases.append((f"{apart} = {step}", step))
+            if after is None:
+                cases.append((f"{apart} > {step}", step + 1))
+            elif after > step + 1:
+                cases.append((f"{step} < {apart} < {after}", step + 1))
+        out: list[str] = []
+        for condition, value in cases:
+            said = [condition]
+            for a, one in first.members:
+                for b, other in second.members:
+                    if value + a == b:
+                        said.append(f"{one.name} = {other.name}")
+                    else:
+                        pair = (one, other) if value + a < b else (other, one)
+                        said += self._in_order(laws, *pair)
+            out.append(" and ".join(f"({text})" for text in dict.fromkeys(said)))
+        return " or ".join(f"({text})" for text in out)
+
+    def _in_order(self, laws: list[Law], one: Lookup, other: Lookup) -> Iterator[str]:
+        """Yield what is so of an element and one behind it."""
+        first, second = (as_index(x.arguments[0]) for x in (one, other))
+        if first is None or second is None:
+            return
+        by_key = {(x.table, x.arguments): x for x in (one, other)}
+        for law in laws:
+            named = dict(zip((name for name, _ in law.over), (first, second), strict=True))
+            text = self._instance(replace(law, when=law.when[1:]), named, by_key, set())
+            if text:
+                yield text
 
     def ordinary(self, names: Iterable[str]) -> str:
         """Return that elements are numbers as they are found in tables: -1 and small ones."""

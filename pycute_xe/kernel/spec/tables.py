@@ -48,6 +48,16 @@ class Law:
     late: bool = False
 
     @property
+    def of_pairs(self) -> str:
+        """The table of whose entries at i < j it speaks alone; empty where it says more."""
+        if len(self.over) != 2 or len(self.then) != 1:
+            return ""
+        i, j = (Index(name) for name, _ in self.over)
+        tables = {x.operand for x in self.looked}
+        own = self.when and self.when[0] == (i, j, "<") and len(tables) == 1
+        return tables.pop() if own else ""
+
+    @property
     def looked(self) -> tuple[Looked, ...]:
         """The lookups of which it speaks."""
         every = [i for one, other, _ in (*self.when, *self.then) for i in (one, other)]
