@@ -33,6 +33,7 @@ from pycute_xe.verifying.formula import (
     alike,
     mentioned,
 )
+from pycute_xe.verifying.lookups import current
 from pycute_xe.verifying.making import MADE, element_at
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -162,6 +163,10 @@ class _Names:
     def _same(self, formals: tuple[str, ...], one: Term, other: Term) -> bool:
         if one == other:
             return True
+        key = ("same", current(), self.sizes, formals, one, other)
+        return remembered(key, lambda: self._is_equal(formals, one, other))
+
+    def _is_equal(self, formals: tuple[str, ...], one: Term, other: Term) -> bool:
         positive = " and ".join(f"{size} >= 1" for size in self.sizes)
         points = Region.where((*self.sizes, *formals), positive)
         try:

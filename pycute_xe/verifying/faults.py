@@ -30,7 +30,6 @@ from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import beside, copied
 from pycute_xe.kernel import (
     AtomicStore,
-    Index,
     Kernel,
     Load,
     Prefetch,
@@ -40,7 +39,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.counterexample import entries_of
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.making import tables_of
@@ -70,6 +69,7 @@ class Facts:
         self.least = -greatest(as_numeric("f64" if wide else "f32"))
         self.real: set[str] = set()
         self.promised: set[str] = set()
+        self._inside: dict[Looked, bool] = {}
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property
@@ -283,7 +283,7 @@ class Faults(Facts):
 
         Or one in which something outside a table is looked up.
         """
-        counts = (count for _, count in self.kernel.grid)
+        counts = tuple({x: None for _, count in self.kernel.grid for x in count.looked_up})
         sizes = Region.where(self.space.naming.sizes, " and ".join(self.space.sizes))
         failures = [self._beyond_table(counts, sizes)]
         for statement, around in situated(self.kernel.body):
@@ -299,17 +299,27 @@ class Faults(Facts):
 
     def _looked_beyond(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
         """Find a lookup of a statement outside its table."""
-        indices = [i for i in statement.touched.indices if i.looked_up]
-        if not indices:
+        looked = {x: None for index in statement.touched.indices for x in index.looked_up}
+        asked = tuple(x for x in looked if not self._is_inside(x))
+        if not asked:
             return None
         points = self.space.happens_in(around)
-        return self._beyond_table(indices, points, {SUBGROUP_INDEX: "s"})
+        return self._beyond_table(asked, points, {SUBGROUP_INDEX: "s"})
+
+    def _is_inside(self, looked: Looked) -> bool:
+        """Whether something lies inside its table in all work-groups, whatever they do."""
+        names = {name for index in looked.at for name in index.names}
+        if not names <= {*self.space.naming.size_of, *(name for name, _ in self.kernel.grid)}:
+            return False
+        if looked not in self._inside:
+            points = self.space.happens(())
+            self._inside[looked] = self._beyond_table((looked,), points) is None
+        return self._inside[looked]
 
     def _beyond_table(
-        self, indices: Iterable[Index], points: Region, more: Mapping[str, str] = NOBODY
+        self, asked: tuple[Looked, ...], points: Region, more: Mapping[str, str] = NOBODY
     ) -> Failure | None:
         names = {**self.space.naming.all, **more}
-        asked = dict.fromkeys(looked for index in indices for looked in index.looked_up)
         for looked in reversed(asked):  # what is looked up inside comes first
             wrong: list[str] = []
             for index, extent in zip(looked.at, self.extents[looked.operand], strict=True):

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
 from pycute_xe.kernel.spec.tables import Law
-from pycute_xe.verifying.refusing import undecided
 
 __all__ = [
     "Lookup",
@@ -157,7 +156,7 @@ def _families(lookups: list[Lookup]) -> list[_Family] | None:
     return [_Family(base, tuple(group)) for base, group in members]
 
 
-@dataclass
+@dataclass(eq=False)
 class Tables:
     """The tables of a kernel and all lookups in them, by name and by what they look up.
 
@@ -173,6 +172,9 @@ class Tables:
     shared: dict[int, str] = field(default_factory=dict[int, str])
     ends: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     by_name: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
+    said: dict[tuple[Texts, Texts, bool], list[str]] = field(
+        default_factory=dict["tuple[Texts, Texts, bool]", list[str]]
+    )
     made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     numbers: dict[object, int] = field(default_factory=dict[object, int])
     known: dict[tuple[int, tuple[str, ...]], Lookup] = field(
@@ -229,6 +231,12 @@ class Tables:
 
         ``all_laws`` asks for those that make points of tables, and that proofs do without.
         """
+        key = (tuple(new), tuple(old), all_laws)
+        if key not in self.said:
+            self.said[key] = self._axioms(*key)
+        return self.said[key]
+
+    def _axioms(self, new: Texts, old: Texts, all_laws: bool) -> list[str]:
         fresh, others = [self.by_name[n] for n in new], [self.by_name[n] for n in old]
         everyone = [*fresh, *others]
         mine = {one.name for one in fresh}
@@ -508,7 +516,7 @@ def _arguments(text: str) -> Iterator[str]:
 
 # ------------------------------------------------------------ the tables of a proof
 
-_tables: ContextVar[Tables | None] = ContextVar("_tables", default=None)
+_tables: ContextVar[Tables] = ContextVar("_tables", default=Tables())
 
 
 def opened(tables: Tables) -> None:
@@ -517,8 +525,5 @@ def opened(tables: Tables) -> None:
 
 
 def current() -> Tables:
-    """Return the tables of the proof. Raises `UndecidableError` outside of one."""
-    tables = _tables.get()
-    if tables is None:
-        raise undecided("what an operand holds is known only in a run", "run it")
-    return tables
+    """Return the tables of the proof; outside of one there are none."""
+    return _tables.get()

@@ -181,6 +181,10 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     charge(steps * pace.beyond / 2 if answer else work_left() + 1)
     if answer in ("True", "False"):
         return answer == "True"
+    if not answer.strip("{ }"):  # a set without pieces is written without its coordinates
+        if call not in ("intersect", "subtract", "union", "coalesce", "gist"):
+            raise too_hard("isl does not answer the question")
+        return type(of[0]).empty(of[0].get_space())
     return type(of[0])(answer, _context.get())
 
 
@@ -383,6 +387,10 @@ class Region:
             )
         one, two = self._beside(other)
         return Region(one.names, asked("subtract", one.points, two.points), self.wide)
+
+    def coalesced(self) -> Region:
+        """Return the same points in fewer convex pieces, where these are found."""
+        return Region(self.names, asked("coalesce", self.points), self.wide)
 
     @property
     def divisions(self) -> int:

@@ -86,6 +86,8 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
 
     Raises `UndecidableError` where every point has an extent that no surface has.
     """
+    if region.lookups and region.is_empty:
+        return None
     region = region.completed()
     point = _least(region, naming)
     if point is None or all(point[size] < LONGEST for size in naming.sizes):
