@@ -505,6 +505,8 @@ def problems(
     edges = any(is_moved(claim.value) for claim in claims)
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
+    for seed, sizes in enumerate(_table_sizes(kernel, fixed)):
+        yield sizes, exact(kernel, sizes) or INEXACT, seed
     yield least, small["least"], 0
     fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
     if fine is not None:
@@ -521,6 +523,29 @@ def problems(
         yield telling, None, 7
     for sizes in _turning(kernel, telling, fixed):
         yield sizes, exact(kernel, sizes) or INEXACT, 3
+
+
+TABLES = ((3, 21, 5), (2, 3, 3), (4, 40, 7))
+"""Entries along a mode of a table, rows that a table shares out, and below what entries are."""
+
+
+def _table_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield sizes at which tables have several entries: requests without rows, with one, with many.
+
+    All other sizes are 1 or 2.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    for entries, rows, below in TABLES if assumed else ():
+        sizes = dict.fromkeys(extents_of(kernel), 2 if rows == TABLES[0][1] else 1)
+        for one in assumed:
+            for law in one.laws(modes):
+                ends = (i for pair in law.then for i in pair[:2] if not i.looked_up)
+                top = rows if "<=" in (sign for *_, sign in law.then) else below
+                sizes |= {name: top for index in ends for name in index.names & {*sizes}}
+        for name in (n for one in assumed for t in one.tables for i in modes[t] for n in i.names):
+            sizes[name] = entries
+        yield sizes | dict(fixed)
 
 
 def conditions(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[If, Space, Space]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -52,6 +53,8 @@ Sizes: TypeAlias = Mapping[str, int]
 
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
+AFTERWARDS = 2.0
+"""Seconds in which tables are tried where nothing was decided."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -246,11 +249,9 @@ def _place(
 ) -> Counterexample:
     """Return what a run showed as a counterexample, with the tables of the run."""
     sizes = {name: size for name, size in asked.sizes.items() if name in asked.kernel.sizes}
-    tables = {
-        name: entries_of(field.whole())
-        for name, field in asked.inputs.items()
-        if name in looked_up(asked.kernel)
-    }
+    computes = asked.kernel.computes
+    told = {name for one in (computes.tables if computes else ()) for name in one.tables}
+    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in told}
     return Counterexample(
         claim, words, sizes, operand=output, output=output, index=index, faults=not output,
         tables=tables,
@@ -368,12 +369,12 @@ def _tables_tried(
     """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
     if kernel.computes is None or not kernel.computes.tables:
         return proofs
-    try:
+    place = None
+    with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
         _, wrong = trial(kernel, fixed, LIMIT)
-    except TooHardError:
-        return proofs
-    place = wrong.counterexample if wrong is not None else None
-    if place is None or _unseen(kernel, place):
+        if wrong is not None and wrong.counterexample is not None:
+            place = wrong.counterexample if not _unseen(kernel, wrong.counterexample) else None
+    if place is None:
         return proofs
     return tuple(
         replace(proof, answer="disproved", counterexample=place, reason="")

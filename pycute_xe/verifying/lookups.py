@@ -516,7 +516,8 @@ def _arguments(text: str) -> Iterator[str]:
 
 # ------------------------------------------------------------ the tables of a proof
 
-_tables: ContextVar[Tables] = ContextVar("_tables", default=Tables())
+_NONE = Tables()
+_tables: ContextVar[Tables | None] = ContextVar("_tables", default=None)
 
 
 def opened(tables: Tables) -> None:
@@ -526,4 +527,4 @@ def opened(tables: Tables) -> None:
 
 def current() -> Tables:
     """Return the tables of the proof; outside of one there are none."""
-    return _tables.get()
+    return _tables.get() or _NONE

@@ -1,4 +1,4 @@
-"""Tables that meet what is assumed of them, at their edges: empty requests, single keys, full pages.
+"""Tables that meet what is assumed of them, at their edges: empty requests, keys that fill a page.
 
 A trial runs a kernel on them. What an assumption leaves open is drawn; entries that are not used
 are what no operand has.
@@ -131,19 +131,19 @@ class _Draw:
 
     def limits(self, name: str) -> tuple[int, int]:
         """Return between which numbers the entries of a table lie, by what is said of each."""
-        low, high = 0, max((8, *self.sizes.values()))
+        lows, highs = [0], list[int]()
         for one in self.assumed:
             match one:
                 case InRange(operand, below) if operand == name and not below.looked_up:
-                    high = below.at(self.sizes) - 1
+                    highs.append(below.at(self.sizes) - 1)
                 case AtMost(index, most):
                     if _is_entry(index, name) and not most.looked_up:
-                        high = min(high, most.at(self.sizes))
+                        highs.append(most.at(self.sizes))
                     if _is_entry(most, name) and not index.looked_up:
-                        low = max(low, index.at(self.sizes))
+                        lows.append(index.at(self.sizes))
                 case _:
                     pass
-        return low, high
+        return max(lows), min(highs, default=max((8, *self.sizes.values())))
 
     def scalar(self, name: str) -> int:
         """Return the least number that is allowed, or a little more."""

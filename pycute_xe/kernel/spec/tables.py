@@ -136,7 +136,7 @@ class InRange:
 @checked_fields
 @dataclass(frozen=True, slots=True)
 class Rising:
-    """A table rises from 0 to an index: entry i says where rows of i begin, the last where they end.
+    """A table rises from 0 to an index: entry i says where rows of i begin, the last one ends them.
 
     Where not ``whole``, it may end before: rows behind it are nobody's.
 
@@ -373,7 +373,7 @@ def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, 
 def _broken_pairs(
     law: Law, arrays: Arrays, sizes: Mapping[str, int], extent: int
 ) -> dict[str, int] | None:
-    """Look at neighbours in the order of the entries: laws of pairs are of an order or of equality."""
+    """Look at neighbours in the order of the entries: laws of pairs are of order or equality."""
     (one, _, sign) = law.then[0]
     (looked,) = one.looked_up
     entries = np.asarray(_entries(arrays, looked.operand, (np.arange(extent),)))
