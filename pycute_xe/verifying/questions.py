@@ -14,7 +14,7 @@ from pycute_xe.holding.exploration import has_roles
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
-from pycute_xe.holding.patience import a_while
+from pycute_xe.holding.patience import TooHardError, a_while
 from pycute_xe.kernel import (
     AtomicStore,
     Claim,
@@ -40,6 +40,7 @@ from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
+from pycute_xe.verifying.joining import joined_rows
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
@@ -289,7 +290,10 @@ class Questions(Loading, Counting):
         if changed is not None:
             return changed
         views, points = self.views, self.points
-        judged = ((i, w) for i, w in mine if not self._overwritten(i))
+        judged = [(i, w) for i, w in mine if not self._overwritten(i)]
+        if self._are_right_together([w for _, w in judged]):
+            check_races(self.space, output, [write for _, write in mine])
+            return None
         failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
         if wrong is None and any(failure is not None for _, failure in failures):
@@ -297,6 +301,18 @@ class Questions(Loading, Counting):
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
         return wrong
+
+    def _are_right_together(self, writes: list[Write]) -> bool:
+        """Whether stores of rows are right, taken together; where not, they are asked one by one."""
+        try:
+            every = joined_rows(self.space, writes)
+            return every is not None and all(
+                self._wrong(one.write, one.view, one.points) is None for one in every
+            )
+        except TooHardError:
+            raise
+        except UndecidableError:
+            return False
 
     def _wrong_at_last(self, output: str) -> Failure | None:
         """Compare what lies in an output at the end with what is claimed.
