@@ -85,8 +85,8 @@ def _index(node: ast.expr) -> Index:
             return _index(left) + _index(right)
         case ast.BinOp(left, ast.Sub(), right):
             return _index(left) - _index(right)
-        case ast.BinOp(ast.Constant(int(scale)), ast.Mult(), right):
-            return _index(right) * scale
+        case ast.BinOp(left, ast.Mult(), right) if (scale := _index(left)).is_constant:
+            return _index(right) * scale.offset
         case ast.BinOp(left, ast.Mod(), ast.Constant(int(divisor))):
             return _index(left) % divisor
         case ast.Call(ast.Name("floor"), [ast.BinOp(inner, ast.Div(), ast.Constant(int(by)))], []):

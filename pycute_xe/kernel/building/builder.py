@@ -441,7 +441,8 @@ class KernelBuilder(Draft):
         read = {n for t in touched for n in (*t.reads, *t.updates)}
         idle = [f.name for f in program.fragments if f.name not in read]
         memory = {n for t in touched for n in (*t.from_memory, *t.to_memory)}
-        looked = {x.operand for t in touched for i in t.indices for x in i.looked_up}
+        indices = [i for t in touched for i in t.indices] + [count for _, count in program.grid]
+        looked = {x.operand for i in indices for x in i.looked_up}
         idle += [o.name for o in program.operands if o.name not in memory | looked]
         if idle:
             wrong = f"{idle[0]} is never used"
