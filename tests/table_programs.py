@@ -17,7 +17,7 @@ import numpy as np
 from pycute_xe.kernel import Claim, Element, Index, Kernel, KernelBuilder, Operand, Specification
 from pycute_xe.kernel.index import Looked, Quotient
 from pycute_xe.kernel.spec.expression import Const, Expression, Total, Where, total
-from pycute_xe.kernel.spec.tables import AtMost, Assumption, InRange, Rising, broken
+from pycute_xe.kernel.spec.tables import Assumption, AtMost, InRange, Rising, broken
 
 __all__ = ["KINDS", "Program", "program", "truth"]
 
@@ -60,7 +60,8 @@ def value(index: Index, names: Mapping[str, Array], tables: Mapping[str, Array])
                 place, fine = value(at, names, tables)
                 place, table = np.atleast_2d(place), tables[operand]
                 inside = (place >= 0) & (place < table.shape[1])
-                kept = np.broadcast_to(np.where(inside, place, 0), (table.shape[0], *np.shape(place)[1:]))
+                shape = (table.shape[0], *np.shape(place)[1:])
+                kept = np.broadcast_to(np.where(inside, place, 0), shape)
                 flat = kept.reshape(table.shape[0], -1)
                 part = np.take_along_axis(table, flat, axis=1).reshape(kept.shape)
                 fine = fine & inside
@@ -250,10 +251,10 @@ def _owned(rng: random.Random, number: int) -> Program:
     store = rng.choice([start, start, start, start + 1])
     b, i = k.grid(b=S - 1, i=rng.choice([longest, longest, longest - 1]))
     here = {"b": b, "i": i}
-    I = Index("i")
+    turn = Index("i")
     with k.when(i < (ends - start).substitute(here)):
         k.load("x", A, (1, 16), at=(row.substitute(here), 0))
-        k.store(D, "x", at=((store + I).substitute(here), 0))
+        k.store(D, "x", at=((store + turn).substitute(here), 0))
     claim_row = looked("others", B) + T - start
     inside = Where(T, end, Element("A", (claim_row, H)), Const(0.0))
     claimed = total("b", S - 1, Where(start, T + 1, inside, Const(0.0)))
@@ -267,11 +268,11 @@ def _owned(rng: random.Random, number: int) -> Program:
     claims = (Claim("D", ("t", "h"), claimed),)
     tables = {"starts": (S,), "others": (S,), "longest": ()}
     kernel = with_claims(k.build(), claims, tuple(assumed), tables)
-    told = f"D[{store + I}] = A[{row}] for i < {ends - start}; {'; '.join(map(str, assumed))}"
+    told = f"D[{store + turn}] = A[{row}] for i < {ends - start}; {'; '.join(map(str, assumed))}"
     counts = kernel.grid[1][1]
 
     def right(sizes: Mapping[str, int], tables: Mapping[str, Array]) -> Array:
-        return _owned_right(sizes, tables, counts, ends - start, store + I, row)
+        return _owned_right(sizes, tables, counts, ends - start, store + turn, row)
 
     sizes = tuple({"M": m, "N": n, "U": u} for m in (1, 2, 3) for n in (2, 3) for u in (1, 2, 3))
     return Program(kernel, "owned", told, right, ("starts", "others", "longest"), sizes)
@@ -335,7 +336,7 @@ def _segment(rng: random.Random, number: int) -> Program:
     if rng.random() < 0.15:
         row = row + 1
     (e,) = k.grid(e=S - 1)
-    k.fill('acc', (1, 16))
+    k.fill("acc", (1, 16))
     with k.loop("r", first.substitute({"e": e}), last.substitute({"e": e})) as r:
         k.load("x", A, (1, 16), at=(row.substitute({"r": r}), 0))
         k.map("acc", "acc + x")

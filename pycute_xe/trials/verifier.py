@@ -32,6 +32,7 @@ from pycute_xe.machine import Trace
 from pycute_xe.trials.problems import (
     INEXACT,
     Asked,
+    Data,
     conditions,
     fields,
     looked_up,
@@ -85,17 +86,10 @@ def trial(
     reasons: list[str] = []
     left = limit
     for sizes, data, seed in problems(kernel, fixed):
-        if why := _too_large(kernel, sizes):
-            reasons.append(why)
-            continue
-        try:
-            asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
-        except InputError as error:
-            reasons.append(error.condition)
-            continue
-        chosen = _chosen(asked, left)
-        if isinstance(chosen, str):
-            reasons.append(chosen)
+        asked = _asked(kernel, sizes, data, seed)
+        chosen = asked if isinstance(asked, str) else _chosen(asked, left)
+        if isinstance(chosen, str) or isinstance(asked, str):
+            reasons.append(str(chosen))
             continue
         left -= chosen.work
         try:
@@ -117,6 +111,16 @@ def trial(
         runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, of))
     why = [*dict.fromkeys(reasons), *unmet(kernel, fixed)]
     return Tried(tuple(runs), "; ".join(why)), None
+
+
+def _asked(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> Asked | str:
+    """Return a problem of a trial, or why there is none at some sizes."""
+    if why := _too_large(kernel, sizes):
+        return why
+    try:
+        return Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+    except InputError as error:
+        return error.condition
 
 
 def _untold(kernel: Kernel) -> str:

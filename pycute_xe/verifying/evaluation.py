@@ -134,7 +134,7 @@ class _Names:
             at: list[str] = []
             for mode, text in enumerate(place.at):
                 inner, outer = _parted(text, bound)
-                if bound & set(_words(outer)):
+                if bound & set(_words(outer)) or {*_words(inner)} - bound - {*self.sizes}:
                     return term
                 if inner == "0" or _words(outer):
                     coordinates.append(outer)

@@ -54,8 +54,8 @@ def joined_rows(space: Space, writes: list[Write]) -> list[Together] | None:
     if len(groups) == len(writes):
         return None
     out: list[Together] = []
-    for group in (part for group in groups.values() for part in _by_columns(group)):
-        made = _together(space, group)
+    for part in (part for group in groups.values() for part in _by_columns(group)):
+        made = _together(space, part)
         if made is None:
             return None
         out.append(made)
@@ -106,7 +106,7 @@ def _together(space: Space, group: list[Write]) -> Together | None:
     places = np.concatenate(
         [w.places + np.array([i.offset for i in w.base], dtype=np.int64) for w in group], axis=1
     )
-    own = np.concatenate([np.full(w.places.shape[1], n) for w, n in zip(group, offsets, strict=True)])
+    own = np.repeat(offsets, [w.places.shape[1] for w in group])
     rows = step * first.subgroups[:, None] + own[None]
     apart = [places[..., mode] - rows for mode in range(places.shape[-1])]
     mode = next((m for m, a in enumerate(apart) if (a == a.flat[0]).all()), None)
@@ -127,7 +127,7 @@ def _together(space: Space, group: list[Write]) -> Together | None:
 
 
 def _joined(nodes: list[Node]) -> Node | None:
-    """Return what the positions of several nodes hold, one after the other; None for other forms."""
+    """Return what the positions of several nodes hold, in a row; None for other forms."""
     first = nodes[0]
     if any(type(node) is not type(first) for node in nodes):
         return None

@@ -303,7 +303,7 @@ class Questions(Loading, Counting):
         return wrong
 
     def _are_right_together(self, writes: list[Write]) -> bool:
-        """Whether stores of rows are right, taken together; where not, they are asked one by one."""
+        """Whether stores of rows are right, taken together; else they are asked one by one."""
         try:
             every = joined_rows(self.space, writes)
             return every is not None and all(

@@ -414,6 +414,7 @@ def _check_element(
         if (
             runs is not None
             and runs != extent
+            and not runs.looked_up
             and not never_negative(extent - runs, tuple(bound.items()))
         ):
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
