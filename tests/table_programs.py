@@ -17,7 +17,7 @@ import numpy as np
 from pycute_xe.kernel import Claim, Element, Index, Kernel, KernelBuilder, Operand, Specification
 from pycute_xe.kernel.index import Looked, Quotient
 from pycute_xe.kernel.spec.expression import Const, Expression, Total, Where, total
-from pycute_xe.kernel.spec.tables import Assumption, AtMost, InRange, Rising, broken
+from pycute_xe.kernel.spec.tables import Assumption, AtMost, InRange, Rising
 
 __all__ = ["KINDS", "Program", "program", "truth"]
 
@@ -56,6 +56,8 @@ def value(index: Index, names: Mapping[str, Array], tables: Mapping[str, Array])
             case Quotient(inner, divisor):
                 part, fine = value(inner, names, tables)
                 part = part // divisor
+            case Looked(operand, ()):
+                part, fine = tables[operand], True
             case Looked(operand, (at,)):
                 place, fine = value(at, names, tables)
                 place, table = np.atleast_2d(place), tables[operand]
@@ -435,9 +437,34 @@ def truth(one: Program) -> bool:
 def keeps(
     one: Assumption, modes: Mapping[str, Any], tables: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> Array:
-    """Return which of many tables keep an assumption: looked at one by one."""
+    """Return which of many tables keep an assumption: its laws at all values of their variables."""
     out = np.ones(count(tables), bool)
-    for number in range(count(tables)):
-        mine = {n: t[number] if modes[n] else np.array(t[number, 0]) for n, t in tables.items()}
-        out[number] = broken(one, modes, mine, sizes) is None
+    for law in one.laws(modes):
+        ranges = (range(max(0, extent.at(sizes))) for _, extent in law.over)
+        for place in product(*ranges):
+            named = zip((name for name, _ in law.over), place, strict=True)
+            names = {**sizes, **{name: np.array([[at]]) for name, at in named}}
+
+            def holds(left: Index, right: Index, sign: str, at: Mapping[str, Any] = names) -> Array:
+                sides = (_entry(side, at, tables) for side in (left, right))
+                return SIGNS[sign](*sides)
+
+            asked = np.ones(count(tables), bool)
+            for relation in law.when:
+                asked &= holds(*relation)
+            met = [holds(*relation) for relation in law.then]
+            out &= ~asked | (np.all(met, axis=0) if law.joined else np.any(met, axis=0))
     return out
+
+
+SIGNS: dict[str, Callable[[Array, Array], Array]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+
+
+def _entry(index: Index, names: Mapping[str, Any], tables: Mapping[str, Array]) -> Array:
+    found, _ = _column(value(index, names, tables), count(tables))
+    return found

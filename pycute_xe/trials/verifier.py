@@ -380,12 +380,15 @@ def _tables_tried(
             place = wrong.counterexample if not _unseen(kernel, wrong.counterexample) else None
     if place is None:
         return proofs
+    left = [proof.property for proof in proofs if proof.answer == "undecided"]
+    shown_by = left[:1] if place.faults else [name for name in left if name == place.claim]
     return tuple(
-        replace(proof, answer="disproved", counterexample=place, reason="")
-        if proof.property == place.claim
+        replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
+                reason="")
+        if proof.property in shown_by
         else proof
         for proof in proofs
-    )
+    )  # fmt: skip
 
 
 def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
