@@ -416,10 +416,14 @@ MOST = {1: 6, 2: 6, 3: 6, 4: 4, 5: 3, 6: 3}
 """Below what entries are, by how many a problem has."""
 
 
-def truth(one: Program) -> bool:
-    """Whether a program is right for all small sizes and all small tables that are allowed."""
+def truth(one: Program) -> bool | None:
+    """Whether a program is right for all small sizes and all small tables that are allowed.
+
+    None where none are allowed.
+    """
     modes = {o.name: o.modes for o in one.kernel.operands}
     assert one.kernel.computes is not None
+    some = False
     for sizes in one.sizes:
         known = [t for t in one.tables if t in modes]
         shapes = {t: modes[t][0].at(sizes) if modes[t] else 1 for t in known}
@@ -429,9 +433,10 @@ def truth(one: Program) -> bool:
         for assumption in one.kernel.computes.tables:
             kept &= keeps(assumption, modes, tables, sizes)
         tables = {name: table[kept] for name, table in tables.items()}
+        some = some or count(tables) > 0
         if count(tables) and not one.right(sizes, tables).all():
             return False
-    return True
+    return True if some else None
 
 
 def keeps(

@@ -24,28 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Counterexample"]
 
-Entries: TypeAlias = "int | tuple[Entries, ...]"
-"""A table entry by entry, row by row."""
+Entries: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""A table: its shape, and its entries row by row."""
 
 
 def entries_of(array: Any) -> Entries:
-    """Return the entries of a table.
+    """Return a table's shape and entries.
 
     >>> import numpy as np
     >>> entries_of(np.array([[1, 2], [3, 4]]))
-    ((1, 2), (3, 4))
+    ((2, 2), (1, 2, 3, 4))
     """
-    return _tuples(array.tolist())
+    return tuple(array.shape), tuple(array.ravel().tolist())
 
 
-def _tuples(value: Any) -> Entries:
-    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
+def array_of(entries: Entries) -> NDArray[np.int64]:
+    """Return a table as an array."""
+    import numpy as np
 
-
-def _told(entries: Entries) -> str:
-    if isinstance(entries, tuple):
-        return f"[{', '.join(map(_told, entries))}]"
-    return str(entries)
+    return np.array(entries[1], np.int64).reshape(entries[0])
 
 
 # What files of versions before 0.2 call the sizes, and the work-group's place.
@@ -83,7 +80,7 @@ class Counterexample:
     index: tuple[int, ...] = ()
     faults: bool = False
     filled: Mapping[str, float] = field(default_factory=dict[str, float])
-    tables: Mapping[str, Entries] = field(default_factory=dict[str, "Entries"])
+    tables: Mapping[str, Entries] = field(default_factory=dict[str, Entries])
 
     def __post_init__(self) -> None:
         """Check that all numbers are counts and that the place lies in the problem."""
@@ -138,7 +135,7 @@ class Counterexample:
             extents = (self.sizes["M"], self.sizes["N"], self.sizes["K"])
             return matrices(extents, self.operand, self.element, self.index)
         place = self.operand, self.element, self.index
-        given = {**self.filled, **self.tables}
+        given = {**self.filled, **{name: array_of(of) for name, of in self.tables.items()}}
         return telling_inputs(kernel, self.sizes, *place, variant, given)
 
     def to_json(self) -> str:
@@ -158,7 +155,7 @@ class Counterexample:
                 fields[name] = tuple(values) if values is not None else None
             fields["index"] = fields["index"] or ()
             tables: dict[str, Any] = fields.get("tables") or {}
-            fields["tables"] = {name: _tuples(of) for name, of in tables.items()}
+            fields["tables"] = {n: (tuple(of[0]), tuple(of[1])) for n, of in tables.items()}
             return cls(**fields)
         except (
             ValueError,
@@ -206,7 +203,8 @@ class Counterexample:
         place = f"{sizes + ': ' if sizes else ''}{where + ', ' if where else ''}"
         place += f"work-item {self.work_item}"
         owner = f" (subgroup {self.subgroup}, lane {self.lane}), value {self.value}"
-        tables = "".join(f"\n  {name} = {_told(of)}" for name, of in self.tables.items())
+        told = ((name, array_of(of).tolist()) for name, of in self.tables.items())
+        tables = "".join(f"\n  {name} = {entries}" for name, entries in told)
         return f"{self.claim}: {self.message}\n  {place}{owner}{tables}"
 
 

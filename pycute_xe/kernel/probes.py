@@ -202,7 +202,10 @@ def _exact(value: Expression) -> bool:
 Values: TypeAlias = "Callable[[tuple[NDArray[np.int64], ...]], NDArray[Any]]"
 """Numbers at places: an array of indices for each mode, broadcast against one another."""
 
-NOTHING: Mapping[str, float] = {}
+Given: TypeAlias = "Mapping[str, float | NDArray[np.int64]]"
+"""Inputs that are one number everywhere, or whole tables."""
+
+NOTHING: Given = {}
 
 _MIXED = 49
 """The first variant of edge values; before it, numbers are small."""
@@ -228,13 +231,13 @@ def telling_inputs(
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
     variant: int = 0,
-    filled: Mapping[str, float] = NOTHING,
+    filled: Given = NOTHING,
 ) -> dict[str, NDArray[Any]]:
     """Return inputs by name, in their own types, that tell a wrong element from the right one.
 
     Variant 0 is made for the product of two operands that the specification names, if there is
-    one; in it, operands that are ``filled`` are one number everywhere. Others are pseudo-random
-    small integers.
+    one; in it, operands that are ``filled`` with a number are that everywhere. Others are
+    pseudo-random small integers. Tables are given whole, whatever the variant.
     """
     fields = telling_fields(kernel, sizes, operand, element, output, variant, filled)
     return {name: field.whole() for name, field in fields.items()}
@@ -247,7 +250,7 @@ def telling_fields(
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
     variant: int = 0,
-    filled: Mapping[str, float] = NOTHING,
+    filled: Given = NOTHING,
 ) -> dict[str, Field]:
     """Return the inputs of `telling_inputs` as functions of places."""
     factors = _factors(kernel)
@@ -260,8 +263,10 @@ def telling_fields(
     if variant == 0 and factors is not None:
         fields |= _product(kernel, factors, sizes, operand, element, output)
     for name, value in filled.items():
-        if isinstance(value, (tuple, int)) or (variant == 0 and name in fields):
-            fields[name] = partial(_entry, np.array(value))
+        if isinstance(value, np.ndarray):
+            fields[name] = partial(_entry, value)
+        elif variant == 0 and name in fields:
+            fields[name] = partial(_constant, value)
     return {o.name: Field(o.value_type, shapes[o.name], fields[o.name]) for o in kernel.inputs}
 
 
@@ -433,7 +438,6 @@ def _constant(value: float, _places: tuple[NDArray[np.int64], ...]) -> NDArray[A
 
 
 def _entry(table: NDArray[Any], places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    """Return entries of a table, or a number that stands for all."""
     return table[places] if table.ndim else table
 
 

@@ -117,6 +117,9 @@ def _asked(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> Asked 
     """Return a problem of a trial, or why there is none at some sizes."""
     if why := _too_large(kernel, sizes):
         return why
+    for operand in kernel.outputs:
+        if any(mode.at(sizes) < 1 for mode in operand.modes):
+            return f"{operand.name} has no elements at {_at(sizes)}"
     try:
         return Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
     except InputError as error:

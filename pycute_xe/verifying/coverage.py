@@ -21,6 +21,7 @@ from pycute_xe.kernel import (
     Index,
     Kernel,
 )
+from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.ir.kernel import weight
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import mixes
@@ -186,7 +187,8 @@ def is_seen(
     for variant in variants(kernel):
         charge(INPUTS + elements * ELEMENT)
         place = failure.element, failure.index, variant
-        filled = {**dict(failure.filled), **dict(failure.tables)}
+        tables = {name: array_of(of) for name, of in failure.tables}
+        filled = {**dict(failure.filled), **tables}
         given.append(inputs(kernel, failure.sizes, failure.operand, *place, filled))
 
     @cache

@@ -291,7 +291,7 @@ class Permutation:
         return f"{self.operand} is a permutation"
 
 
-Assumption: TypeAlias = "InRange | Rising | AtMost | Distinct | Sorted | Permutation"
+Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation
 
 
 class Change:
