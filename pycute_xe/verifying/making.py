@@ -35,7 +35,7 @@ def with_tables(point: dict[str, int]) -> dict[str, int]:
     Raises `UndecidableError` where none are found that meet what is assumed of them.
     """
     tables = current()
-    if not tables.by_name and not tables.laws:
+    if not tables.operands:
         return point
     charge(MAKING)
     made = _made(tables, point)
@@ -54,7 +54,7 @@ def tables_of(point: Mapping[str, int]) -> dict[str, Array]:
         return {}
     tables = current()
     made = tables.made[point[MADE]]
-    return {n: made[table_name(i)] for i, n in tables.operands.items() if table_name(i) in made}
+    return {name: made[table_name(i)] for i, name in tables.operands.items()}
 
 
 def element_at(number: int | None, table: int, at: tuple[int, ...]) -> int:
@@ -71,9 +71,9 @@ def _made(tables: Tables, point: Mapping[str, int]) -> dict[str, Array] | None:
     known = _known(tables, point)
     if known is None:
         return None
-    used = {one.table for one in tables.by_name.values()}
-    used |= {int(x.operand[1:]) for law in tables.laws for x in law.looked}
-    shapes = {i: tuple(_value(text, point) for text in tables.extents[i]) for i in sorted(used)}
+    shapes = {
+        i: tuple(_value(text, point) for text in texts) for i, texts in tables.extents.items()
+    }
     if any(np.prod(shape, dtype=np.float64) > MOST for shape in shapes.values()):
         return None
     for style in STYLES:

@@ -25,6 +25,17 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Element,
+    Expression,
+    Rounded,
+    Slot,
+    Total,
+    Where,
+    parts,
+)
 from pycute_xe.kernel.spec.tables import Rising
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
@@ -245,7 +256,12 @@ class _Finder:
 
 def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     """Return the tables that a kernel may look up, and what is assumed of them."""
-    numbers = {i: o for i, o in enumerate(kernel.operands) if f"@{o.name}" in naming.all}
+    looked = _looked_up(kernel)
+    numbers = {
+        i: o
+        for i, o in enumerate(kernel.operands)
+        if f"@{o.name}" in naming.all and o.name in looked
+    }
     extents = {i: tuple(map(naming.text, o.modes)) for i, o in numbers.items()}
     names = {i: o.name for i, o in numbers.items()}
     assumed = kernel.computes.tables if kernel.computes is not None else ()
@@ -255,6 +271,30 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}
     return Tables(names, extents, laws, shared, types)
+
+
+def _looked_up(kernel: Kernel) -> set[str]:
+    """Return the operands of which a kernel, its claims or what is assumed look elements up."""
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    indices += [count for _, count in kernel.grid]
+    computes = kernel.computes
+    for claim in computes.claims if computes is not None else ():
+        indices += _indices_in(claim.value)
+    out = {x.operand for index in indices for x in index.looked_up}
+    return out.union(*(one.tables for one in computes.tables)) if computes is not None else out
+
+
+def _indices_in(value: Expression) -> list[Index]:
+    inner = [index for part in parts(value) for index in _indices_in(part)]
+    match value:
+        case Element(_, at):
+            return [*inner, *at]
+        case Total(_, over, _):
+            return [*inner, *(extent for _, extent in over)]
+        case Where(index, below, _, _):
+            return [*inner, index, below]
+        case Apply() | Const() | Rounded() | Slot():
+            return inner
 
 
 def _told(naming: Naming, index: Index) -> Index:
