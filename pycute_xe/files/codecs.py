@@ -46,6 +46,13 @@ def _kind_of(data: object) -> str:
     return _WORDS.get(type(data), quoted(data))
 
 
+LATER: dict[str, frozenset[str]] = {
+    "Specification": frozenset({"tables"}),
+    "Counterexample": frozenset({"tables"}),
+}
+"""Fields that earlier documents of the same version do not have, by class; empty by default."""
+
+
 def _object(data: object) -> dict[str, Any] | None:
     """Return an object of a document, ``None`` for anything else."""
     return cast("dict[str, Any]", data) if type(data) is dict else None
@@ -399,6 +406,11 @@ class Record(Codec):
         hints = get_type_hints(self.kind)
         return {part.name: codec_of(hints[part.name]) for part in fields(self.kind)}
 
+    @property
+    def later(self) -> frozenset[str]:
+        """The fields that came later: they are written where they are not empty."""
+        return LATER.get(self.name, frozenset())
+
     def write(self, value: Any, /) -> Any:
         """Return the object of a value's fields."""
         if type(value) is not self.kind:
@@ -406,6 +418,8 @@ class Record(Codec):
         parts = self.maker.parts(value) if self.maker and self.maker.parts else None
         out: dict[str, Any] = {CLASS: self.name}
         for name, codec in self.codecs.items():
+            if name in self.later and not getattr(value, name):
+                continue
             try:
                 out[name] = codec.write(getattr(value, name) if parts is None else parts[name])
             except Unfit as error:
@@ -420,6 +434,8 @@ class Record(Codec):
         self._demand_keys(given)
         values: dict[str, Any] = {}
         for name, codec in self.codecs.items():
+            if name in self.later and name not in given:
+                continue
             try:
                 values[name] = codec.read(given[name])
             except Unfit as error:
@@ -431,7 +447,7 @@ class Record(Codec):
         if given.get(CLASS) != self.name:
             raise _unclassed(given.get(CLASS), self.name)
         for name in self.codecs:
-            if name not in given:
+            if name not in given and name not in self.later:
                 raise Unfit(f'{self.name} needs "{name}", which is missing', f'write "{name}"')
         for name in given:
             if name != CLASS and name not in self.codecs:
@@ -448,7 +464,7 @@ class Record(Codec):
         return {
             "type": "object",
             "properties": {CLASS: {"const": self.name}, **properties},
-            "required": [CLASS, *properties],
+            "required": [CLASS, *(name for name in properties if name not in self.later)],
             "additionalProperties": False,
         }
 

@@ -299,6 +299,7 @@ SHARED = (
     f"{PAIRED}, and one, after a fence where the first is a store, lies between uses of an element "
     "of a shared array by two subgroups"
 )
+NO_WRAP = "what is computed of elements of tables stays in the range of s32"
 COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
@@ -392,6 +393,7 @@ class _Asked:
 
 
 def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
+    tables = _assumed_of_tables(kernel)
     out = [
         _Asked("barriers", SHARED if kernel.shared else PAIRED, (), questions.barriers),
         _Asked(
@@ -403,7 +405,7 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         _Asked(
             "bounds",
             "messages start on whole elements and whole registers",
-            (SURFACES,),
+            (SURFACES, *tables),
             questions.bounds,
         ),
     ]
@@ -420,17 +422,24 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} coverage",
                 f"every {name}[{index}] is written",
-                (CLIPPED, SURFACES),
+                (CLIPPED, SURFACES, *tables),
                 partial(questions.coverage, name),
             ),
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (FINITE, RACES, *assumed),
+                (FINITE, RACES, *assumed, *tables),
                 partial(questions.values, name),
             ),
         ]
     return tuple(out)
+
+
+def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
+    """Return what is assumed of tables, in words."""
+    if kernel.computes is None or not kernel.computes.tables:
+        return ()
+    return (*map(str, kernel.computes.tables), NO_WRAP)
 
 
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
