@@ -116,7 +116,7 @@ def with_claims(
     used |= {name for one in assumed for name in one.tables}
     more = [Operand(n, "s32", m) for n, m in tables.items() if n in used - known]
     operands = (*kernel.operands[:-1], *more, kernel.operands[-1])
-    return replace(kernel, operands=operands, computes=Specification(claims, (), assumed))
+    return replace(kernel, operands=operands, computes=Specification(claims, tables=assumed))
 
 
 def _looked_in(value: Expression) -> set[Looked]:

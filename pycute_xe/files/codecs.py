@@ -11,7 +11,7 @@ import struct
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, cached_property
 from typing import (
     Any,
@@ -44,13 +44,6 @@ _WORDS: dict[Any, str] = {dict: "an object", list: "a list", type(None): "null"}
 def _kind_of(data: object) -> str:
     """Say what a plain value is, where another was expected."""
     return _WORDS.get(type(data), quoted(data))
-
-
-LATER: dict[str, frozenset[str]] = {
-    "Specification": frozenset({"tables"}),
-    "Counterexample": frozenset({"tables"}),
-}
-"""Fields that earlier documents of the same version do not have, by class; empty by default."""
 
 
 def _object(data: object) -> dict[str, Any] | None:
@@ -406,10 +399,13 @@ class Record(Codec):
         hints = get_type_hints(self.kind)
         return {part.name: codec_of(hints[part.name]) for part in fields(self.kind)}
 
-    @property
-    def later(self) -> frozenset[str]:
-        """The fields that came later: they are written where they are not empty."""
-        return LATER.get(self.name, frozenset())
+    @cached_property
+    def later(self) -> dict[str, Any]:
+        """Fields that a first document did not have, and what they are where it is left out."""
+        if not is_dataclass(self.kind):
+            return {}
+        later = (f for f in fields(self.kind) if "later" in f.metadata)
+        return {f.name: {} if f.default is MISSING else f.default for f in later}
 
     def write(self, value: Any, /) -> Any:
         """Return the object of a value's fields."""
@@ -418,10 +414,11 @@ class Record(Codec):
         parts = self.maker.parts(value) if self.maker and self.maker.parts else None
         out: dict[str, Any] = {CLASS: self.name}
         for name, codec in self.codecs.items():
-            if name in self.later and not getattr(value, name):
+            part = getattr(value, name) if parts is None else parts[name]
+            if name in self.later and part == self.later[name]:
                 continue
             try:
-                out[name] = codec.write(getattr(value, name) if parts is None else parts[name])
+                out[name] = codec.write(part)
             except Unfit as error:
                 raise error.within(name) from error.cause
         return out
@@ -434,7 +431,7 @@ class Record(Codec):
         self._demand_keys(given)
         values: dict[str, Any] = {}
         for name, codec in self.codecs.items():
-            if name in self.later and name not in given:
+            if name not in given:
                 continue
             try:
                 values[name] = codec.read(given[name])

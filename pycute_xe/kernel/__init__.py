@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         BarrierWait,
         Convert,
         Fence,
+        FetchAdd,
         Fill,
         If,
         Load,
@@ -62,6 +63,21 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
     from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
     from pycute_xe.kernel.owning import Moved, owner_of
+    from pycute_xe.kernel.serving.argmax_rows import argmax_rows
+    from pycute_xe.kernel.serving.convolution import convolution
+    from pycute_xe.kernel.serving.dealt import dealt_gemm, dealt_tiles
+    from pycute_xe.kernel.serving.gates import gated_rows
+    from pycute_xe.kernel.serving.kv_cache_write import kv_cache_write
+    from pycute_xe.kernel.serving.linear_attention import linear_attention
+    from pycute_xe.kernel.serving.moe import moe_gemm
+    from pycute_xe.kernel.serving.moe_routing import moe_counts, moe_routing
+    from pycute_xe.kernel.serving.moe_rows import moe_combine, moe_permute
+    from pycute_xe.kernel.serving.mqa_logits import mqa_logits
+    from pycute_xe.kernel.serving.norms import layer_norm, rms_norm
+    from pycute_xe.kernel.serving.quantize_rows import quantize_rows
+    from pycute_xe.kernel.serving.rope import rope
+    from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
+    from pycute_xe.kernel.serving.softmax_rows import softmax_rows
     from pycute_xe.kernel.spec.equations import read_specification
     from pycute_xe.kernel.spec.expression import (
         Element,
@@ -88,6 +104,7 @@ __all__ = [
     "Element",
     "Expression",
     "Fence",
+    "FetchAdd",
     "Fill",
     "Fragment",
     "If",
@@ -142,6 +159,25 @@ __all__ = [
     "specialised_gemm",
     "scheduled",
     "split_k",
+    "argmax_rows",
+    "convolution",
+    "dealt_gemm",
+    "dealt_tiles",
+    "gated_rows",
+    "kv_cache_write",
+    "moe_gemm",
+    "mqa_logits",
+    "layer_norm",
+    "rms_norm",
+    "quantize_rows",
+    "rope",
+    "block_scaled_gemm",
+    "softmax_rows",
+    "linear_attention",
+    "moe_counts",
+    "moe_routing",
+    "moe_combine",
+    "moe_permute",
     "top_k_gemm",
     "total",
     "walk",

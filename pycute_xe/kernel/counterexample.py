@@ -80,7 +80,9 @@ class Counterexample:
     index: tuple[int, ...] = ()
     faults: bool = False
     filled: Mapping[str, float] = field(default_factory=dict[str, float])
-    tables: Mapping[str, Entries] = field(default_factory=dict[str, Entries])
+    tables: Mapping[str, Entries] = field(
+        default_factory=dict[str, Entries], metadata={"later": True}
+    )
 
     def __post_init__(self) -> None:
         """Check that all numbers are counts and that the place lies in the problem."""

@@ -24,6 +24,7 @@ from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset
 from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.signatures import MOST_LEVELS, STUMBLES, blame, typed
 from pycute_xe.typing import (
+    TUPLE,
     Coord,
     IntTuple,
     Shape,
@@ -74,18 +75,15 @@ def frozen(value: Any, name: str, level: int = 0) -> IntTuple:
     return tuple(frozen(mode, name, level + 1) for mode in value)
 
 
-def is_valid(shape: Shape, stride: Stride, level: int = 0) -> bool:
+def is_valid(shape: Any, stride: Any, level: int = 0) -> bool:
     """Tell quickly whether two trees of exact tuples, integers and basis elements make a layout."""
-    if type(shape) is int:
-        return shape >= 1 and type(stride) in _LEAVES
-    if type(shape) is not tuple or type(stride) is not tuple:
+    if type(shape) is not TUPLE:
+        return type(shape) is int and shape >= 1 and type(stride) in _LEAVES
+    if type(stride) is not TUPLE or len(shape) != len(stride) or level >= MOST_LEVELS:
         return False
-    shapes, strides = cast("tuple[Any, ...]", shape), cast("tuple[Any, ...]", stride)
-    if len(shapes) != len(strides) or level >= MOST_LEVELS:
-        return False
-    for s, d in zip(shapes, strides, strict=True):
+    for s, d in zip(shape, stride):
         if type(s) is int:
-            if s < 1 or type(d) not in _LEAVES:
+            if s < 1 or (type(d) is not int and type(d) not in _LEAVES):
                 return False
         elif not is_valid(s, d, level + 1):
             return False
@@ -107,6 +105,10 @@ def summed(shape: Shape, stride: Stride) -> Stride:
     if is_tuple(shape) and is_tuple(stride) and len(shape) == len(stride):
         return tuple(map(summed, shape, stride))
     return stride
+
+
+def _is_one_stride(stride: Stride) -> bool:
+    return type(stride) is int or isinstance(stride, (Basis, BasisSum, Symbolic))
 
 
 _LEFT_OUT = cast("Shape", None)
@@ -178,10 +180,16 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
         )
 
 
+def _other_arguments(given: tuple[Any, ...]) -> InputError:
+    if given[0] is _LEFT_OUT:
+        return InputError("Layout", {}, "the shape is missing", "write Layout((4, 8), (8, 1))")
+    wrong = f"a layout takes a shape and a stride, not {len(given)} values"
+    text = quoted(given)
+    return InputError("Layout", {"values": text}, wrong, f"write Layout({text})")
+
+
 def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
     fix = "give one stride for each leaf of the shape, nested alike"
-    if type(stride) is int:
-        fix += f"; compact_col_major({quoted(shape)}, {stride}) goes on from the stride {stride}"
     return CongruenceError(
         "Layout", {"shape": shape, "stride": stride}, "shape and stride nest differently", fix
     )
@@ -195,7 +203,8 @@ class Layout:
 
     Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
     strides are integers (elements), basis elements ``k*E(i)`` or sums of those, nested alike. Any
-    of these integers may be symbolic. Without strides the layout is compact, first mode fastest.
+    of these integers may be symbolic. Without strides the layout is compact, first mode fastest;
+    with one stride for a tuple of extents it is that layout, each step so far.
     ``len(L)`` is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are not extents,
     `CongruenceError` where the two nest differently. C++: ``cute::Layout``.
 
@@ -204,6 +213,8 @@ class Layout:
     (4,8):(8,1) 10 10 2 4:8
     >>> L
     Layout((4, 8), (8, 1))
+    >>> print(Layout((4, 8), 2))
+    (4,8):(2,8)
     """
 
     __slots__ = ("_hash", "shape", "stride")
@@ -216,13 +227,8 @@ class Layout:
 
     def __init__(self, shape: Shape = _LEFT_OUT, stride: Stride = None, *more: Never) -> None:
         """Check the shape, the strides and that they nest alike."""
-        if shape is _LEFT_OUT:
-            raise InputError("Layout", {}, "the shape is missing", "write Layout((4, 8), (8, 1))")
-        if more:
-            given = (shape, stride, *more)
-            wrong = f"a layout takes a shape and a stride, not {len(given)} values"
-            text = quoted(given)
-            raise InputError("Layout", {"values": text}, wrong, f"write Layout({text})")
+        if shape is _LEFT_OUT or more:
+            raise _other_arguments((shape, stride, *more))
         try:
             if stride is None:
                 shape = frozen(shape, "shape")
@@ -231,6 +237,9 @@ class Layout:
             elif not is_valid(shape, stride):
                 # Lists, which become tuples, or a mistake, which is then explained.
                 shape, stride = frozen(shape, "shape"), frozen(stride, "stride")
+                if is_tuple(shape) and _is_one_stride(stride):
+                    check_shape(shape, shape)
+                    stride = compact_col_major(shape, stride)
                 stride = summed(shape, stride)
                 check_layout(shape, stride, shape, stride)
                 agree(leaves((shape, stride)))
@@ -262,7 +271,10 @@ class Layout:
         >>> Layout.from_str("(_4,_8):(1@0,_2@1)")
         Layout((4, 8), (E(0), 2*E(1)))
         """
-        return cls(*parse_layout(text))
+        shape, stride = parse_layout(text)
+        if is_tuple(shape) and not is_tuple(stride):
+            raise _incongruent(shape, stride)  # one stride for all is not what CuTe prints
+        return cls(shape, stride)
 
     def to_cpp(self) -> str:
         """Return the C++ type of this layout, every number static.
@@ -291,11 +303,14 @@ class Layout:
         """
         crd: Coord = coord[0] if len(coord) == 1 else coord
         try:
-            if type(crd) is not int and _has_none(crd):
+            try:
+                index = offset_of(crd, self.shape, self.stride)
+                return index if type(index) is int and index else completed(self.stride, index)
+            except (CoordError, *STUMBLES):
+                if not _has_none(crd):
+                    raise
                 return slice_(crd, self)
-            index = offset_of(crd, self.shape, self.stride)
-            return index if type(index) is int and index else completed(self.stride, index)
-        except STUMBLES as error:
+        except (CoordError, *STUMBLES) as error:
             blame(Layout.__call__, (self, *coord), error)
             raise
 
@@ -348,7 +363,7 @@ class Layout:
 
 def completed(strides: Stride, value: Any) -> Any:
     """Add zeros for the modes that the strides name and the value leaves out; offsets stay."""
-    if type(strides) is int:
+    if not moves(strides):
         return value
     zeros = [
         Basis(0, term.modes).as_coord()
@@ -356,7 +371,22 @@ def completed(strides: Stride, value: Any) -> Any:
         if isinstance(d, (Basis, BasisSum))
         for term in ((d,) if isinstance(d, Basis) else d.terms)
     ]
-    return sum(zeros, as_coordinate(value)) if zeros else value
+    return sum(zeros, as_coordinate(value))
+
+
+def moves(stride: Any) -> bool:
+    """Tell whether a tree of strides has a leaf that moves among coordinates.
+
+    >>> from pycute_xe.basis import E
+    >>> moves((4, (E(0), 1))), moves((4, 1))
+    (True, False)
+    """
+    if type(stride) is not TUPLE:
+        return isinstance(stride, (Basis, BasisSum))
+    for d in stride:  # noqa: SIM110 - a generator would double the time
+        if type(d) is not int and moves(d):
+            return True
+    return False
 
 
 def unchecked(shape: Shape, stride: Stride) -> Layout:
@@ -410,7 +440,7 @@ Layout((4, 8)) or make_layout(…)
 
 
 def _has_none(coord: Coord) -> bool:
-    if is_tuple(coord):
+    if isinstance(coord, TUPLE):
         for entry in coord:  # noqa: SIM110 - a generator would double the cost of a call
             if type(entry) is not int and _has_none(entry):
                 return True

@@ -15,11 +15,13 @@ from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statem
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
+from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
+from pycute_xe.verifying.tickets import given_tickets
 from pycute_xe.verifying.verdict import BUDGET, Failure, Proof, Verdict
 
 __all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
@@ -346,7 +348,7 @@ def prove(
     if not number or not budget > 0:
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
-    alike, names = identified(kernel)
+    alike, names = identified(opened(kernel))
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
         with allowed(budget * WORK_A_SECOND, budget):
@@ -359,6 +361,21 @@ def prove(
             "compute it in fewer steps, or store what is between",
         ) from error
     return replace(in_words_of(kernel, names, verdict), seconds=perf_counter() - start)
+
+
+def opened(kernel: Kernel) -> Kernel:
+    """Return a kernel to which states are inputs, of which a claim knows how they follow."""
+    computes = kernel.computes
+    if computes is None or not computes.defines:
+        return kernel
+    states = tuple(one.operand for one in computes.defines)
+    claims = tuple(
+        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.indices)))
+        for c in computes.claims
+    )
+    return replace(
+        kernel, operands=(*kernel.operands, *states), computes=replace(computes, claims=claims)
+    )
 
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
@@ -377,7 +394,8 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     shown = least[1] if least else None
     spent = perf_counter() - start
     verdict = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
-    planned = given_a_plan(kernel, fixed, verdict, verify_here)
+    drawn = given_tickets(kernel, fixed, verdict, verify_here)
+    planned = given_a_plan(kernel, fixed, drawn, verify_here)
     written = given_few_trips(kernel, fixed, planned, verify_here)
     return given_sizes(kernel, fixed, written, verify_here)
 

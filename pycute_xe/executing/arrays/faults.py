@@ -21,7 +21,6 @@ from pycute_xe.executing.arrays.terms import (
     Points,
     constants,
     index_field,
-    joint,
     points_of,
 )
 from pycute_xe.holding.contents import Around, Followed, situated
@@ -51,6 +50,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import chooses, doing
+from pycute_xe.kernel.ir.statements import COUNTING
 
 __all__ = ["demand_sound", "waits"]
 
@@ -67,7 +67,7 @@ Doing: TypeAlias = Load | Store | AtomicStore | Await | Signal
 
 def waits(kernel: Kernel) -> bool:
     """Whether work-groups wait for one another."""
-    return any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    return any(isinstance(s, COUNTING) for s in kernel.statements())
 
 
 @dataclass(eq=False)
@@ -142,9 +142,9 @@ def _counters_points(
     run: Run, statement: Doing, around: tuple[Around, ...]
 ) -> Iterator[tuple[dict[str, int], tuple[int, ...], int]]:
     """Yield the variables, the place and the amount of a statement, each time it is done."""
-    points = joint(points_of(run.kernel, run.sizes, around, run.look_up))
-    axis, env = Axis(points.size), constants(run.sizes)
-    env |= {name: Field(0, (((axis,), x),)) for name, x in points.columns.items()}
+    (points,) = points_of(run.kernel, run.sizes, around, run.look_up, together=True)
+    axis = Axis(points.size)
+    env = constants(run.sizes) | points.with_axis(axis)
 
     def numbers(index: Index) -> list[int]:
         return index_field(index, env, run.look_up).over((axis,)).tolist()
@@ -240,6 +240,10 @@ Guard: TypeAlias = tuple[Choice, bool]
 def demand_sound(run: Run, followed: Followed) -> None:
     """Raise `UndecidableError` where a run may fault, or its order matters."""
     _meet(run.kernel, dict(run.sizes))
+    touched = [s.touched for s in run.kernel.statements()]
+    looked = {x.operand for one in touched for i in one.indices for x in i.looked_up}
+    if any(operand.written and operand.name in looked for operand in run.kernel.operands):
+        raise undecided("an index is looked up in what the kernel writes")
     if waits(run.kernel):
         demand_counted(run)
     else:
@@ -307,7 +311,7 @@ def _points(run: Run, around: tuple[Around, ...], names: frozenset[str]) -> list
 def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, ...]]:
     env, axes = constants(run.sizes), tuple(Axis(group.size) for group in groups)
     for group, axis in zip(groups, axes, strict=True):
-        env |= {name: Field(0, (((axis,), x),)) for name, x in group.columns.items()}
+        env |= group.with_axis(axis)
     return env, axes
 
 
@@ -444,12 +448,7 @@ def _loads_before_stores(kernel: Kernel) -> None:
     """Demand that what is loaded of an operand that is stored to is what its subgroup stores."""
     stores = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Store, AtomicStore))]
     loads = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Load, Prefetch))]
-    looked = {
-        x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up
-    }
     written = {s.operand for s, _ in stores}
-    if looked & written:
-        raise undecided("an index is looked up in what the kernel writes")
     kinds = {name: {type(s) for s, _ in stores if s.operand == name} for name in written}
     if any(len(kind) > 1 for kind in kinds.values()):
         raise undecided("an operand is stored and added to")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -20,6 +20,7 @@ from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.kinds.parts import operand_copy
 from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
+from pycute_xe.kernel.spec.recurrences import Recurrence, at_places
 from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
@@ -112,6 +113,7 @@ class Draft:
         self._parts = Program(name, count, (), (), (), ())
         self._blocks = [_Block(None, arrived=False)]
         self._claims: tuple[Claim, ...] = ()
+        self._defines: tuple[Recurrence, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}
 
@@ -205,7 +207,12 @@ class Draft:
         self._parts.shared_array(name)
         return self._arrays[name]
 
-    def _spread(self, name: str) -> Spread:
+    def fragment_of(self, name: str) -> Fragment:
+        """Return a fragment that is declared."""
+        return self._parts.fragment(name)
+
+    def spread_of(self, name: str) -> Spread:
+        """Return how a fragment's tile is spread over the registers of subgroups."""
         self._parts.fragment(name)
         spread = self._spreads.get(name)
         if spread is None:
@@ -233,7 +240,8 @@ class Draft:
             return operand_copy(by_registers(tiling.mma), role, order, numeric, operand.name)
         if not isinstance(tiling, Spread):
             tiling = Spread.even(tiling, self._parts.subgroups, axis, numeric.bits)
-        x = axis if len(operand.modes) > 1 else tiling.tile.index(max(tiling.tile))
+        # Values for rows or columns run along the operand's contiguous mode.
+        x = axis if min(tiling.tile) > 1 else tiling.tile.index(max(tiling.tile))
         return tiling.copy(verb, numeric, x)
 
     def _turn(self, name: str, spread: Spread, to: Spread) -> Layout:
@@ -251,10 +259,10 @@ class Draft:
 
     def _widest(self, names: list[str]) -> Spread:
         """Return the spread of a whole tile among fragments, of which others are broadcast."""
-        return max((self._spread(one) for one in names), key=lambda s: s.tile[0] * s.tile[1])
+        return max((self.spread_of(one) for one in names), key=lambda s: s.tile[0] * s.tile[1])
 
     def _gather(self, source: str, name: str, spread: Spread) -> Layout:
-        of = self._spread(source)
+        of = self.spread_of(source)
         if of.is_like(spread):
             return Layout(self._parts.fragment(source).elements)
         by = spread.gathered(of)
@@ -269,12 +277,30 @@ class Draft:
         of = self._arrays[array].tile
         return as_index(stage) * (of[0] * of[1])
 
+    def _invariants(self, holds: Mapping[str, str], var: str) -> tuple[tuple[str, Expression], ...]:
+        """Return what a loop holds, ``row`` and ``column`` as places of a fragment's elements."""
+        out: list[tuple[str, Expression]] = []
+        known = {o.name: o for o in self._known()}
+        for name, text in holds.items():
+            spread = self.spread_of(name)
+            own: dict[str, Index] = {"row": spread.place(0), "column": spread.place(1)}
+            indices = (*self._variables(), var, *own, SUBGROUP_INDEX, ELEMENT_INDEX)
+            value = Notation(text, frozenset(), indices, known, "loop").whole()
+            out.append((name, at_places(value, own)))
+        return tuple(out)
+
+    def _known(self) -> tuple[Operand, ...]:
+        """Return what claims may speak of: operands, and the states that are defined."""
+        return (*self._parts.operands, *(one.operand for one in self._defines))
+
+    def _variables(self) -> tuple[str, ...]:
+        variables = [name for name, _ in self._parts.grid]
+        return (*variables, *(b.head.var for b in self._blocks if isinstance(b.head, Loop)))
+
     def _expression(self, text: str) -> Expression:
         fragments = frozenset(f.name for f in self._parts.fragments)
-        variables = [name for name, _ in self._parts.grid]
-        variables += [b.head.var for b in self._blocks if isinstance(b.head, Loop)]
         known = {o.name: o for o in self._parts.operands}
-        indices = (*variables, SUBGROUP_INDEX, ELEMENT_INDEX)
+        indices = (*self._variables(), SUBGROUP_INDEX, ELEMENT_INDEX)
         return Notation(text, fragments, indices, known, "map").whole()
 
     def _demand_scalar(self, value: Expression) -> None:

@@ -30,13 +30,14 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
+from pycute_xe.kernel.spec.recurrences import Recurrence
 from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
 
 THINGS = frozenset(
-    {"fragment", "source", "destination", "accumulator", "a", "b", "operand", "array"}
+    {"fragment", "source", "destination", "accumulator", "a", "b", "operand", "array", "into"}
 )
 """Fields of statements that name an operand, a fragment or a shared array."""
 
@@ -152,8 +153,9 @@ class _Change:
         scope, computes = self.variables, kernel.computes
         if computes is not None:
             claims = tuple(self.claim(claim, scope) for claim in computes.claims)
+            defines = tuple(self.recurrence(one, scope) for one in computes.defines)
             tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
-            computes = replace(computes, claims=claims, tables=tables)
+            computes = replace(computes, claims=claims, defines=defines, tables=tables)
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),
@@ -240,6 +242,12 @@ class _Change:
                 return self.thing(fragment), layout
             case _:
                 return value
+
+    def recurrence(self, one: Recurrence, scope: Mapping[str, str]) -> Recurrence:
+        own = self.bound(one.indices)
+        extents = tuple(self.index(extent, scope) for extent in one.extents)
+        values = (self.expression(x, {**scope, **own}) for x in (one.start, one.step))
+        return Recurrence(self.thing(one.name), tuple(own.values()), extents, *values)
 
     def claim(self, claim: Claim, scope: Mapping[str, str]) -> Claim:
         own = self.bound(claim.indices)

@@ -37,8 +37,10 @@ __all__ = [
     "Await",
     "BarrierArrive",
     "BarrierWait",
+    "COUNTING",
     "Convert",
     "Fence",
+    "FetchAdd",
     "Fill",
     "If",
     "Load",
@@ -266,7 +268,9 @@ class _Counting(Statement):
 
     def __post_init__(self) -> None:
         """Turn integers and names into indices."""
-        object.__setattr__(self, "at", tuple(map(as_index, self.at)))
+        for name in ("at", "place"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, tuple(map(as_index, getattr(self, name))))
         for name in ("least", "by"):
             if hasattr(self, name):
                 object.__setattr__(self, name, as_index(getattr(self, name)))
@@ -294,6 +298,29 @@ class Signal(_Counting):
 
     touches = touching(from_memory="operand", to_memory="operand", indices="at by", meets="both")
     by: Index
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class FetchAdd(_Counting):
+    """Add ``by`` to a counter, and keep what it was before: ``into[place]`` is the ticket.
+
+    Behind the statement an index may look the ticket up, as ``Index.element(into, *place)``.
+    Additions to a counter follow one another in an order that nothing says; what a work-group
+    stored before is not seen by those that add later. C++: an ``atomic_ref::fetch_add`` whose
+    value is used.
+    """
+
+    touches = touching(
+        from_memory="operand", to_memory="operand into", indices="at by place", meets="both"
+    )
+    by: Index
+    into: str
+    place: tuple[Index, ...]
+
+
+COUNTING = (Await, Signal, FetchAdd)
+"""The kinds that look at counters, or change them."""
 
 
 # ------------------------------------------------------------ barriers
