@@ -51,7 +51,34 @@ def _owners(panel: Panel, step: int, top: int) -> list[str]:
     ]
 
 
-def _path(colour: int | None, places: list[tuple[int, int]], step: int, top: int) -> str:
+def thumbnail(panel: Panel) -> str:
+    """Return a panel's colours alone, at most 120 pixels wide and high, beside words that say it."""
+    rows = {row: at for at, row in enumerate(panel.rows)}
+    cols = {col: at for at, col in enumerate(panel.cols)}
+    step = max(2, min(20, 120 // max(len(rows), len(cols))))
+    seen: dict[int | None, set[tuple[int, int]]] = defaultdict(set)
+    for cell in panel.cells:
+        colour = None if cell.colour is None else cell.colour % len(COLOURS)
+        seen[colour].add((rows[cell.row], cols[cell.col]))
+    paths = "".join(
+        f'<path fill="{"#8b95a333" if colour is None else COLOURS[colour]}" '
+        f'd="{_drawn(list(places), step, 0)}"/>'
+        for colour, places in seen.items()
+    )
+    wide, high = step * len(cols), step * len(rows)
+    return (
+        f'<svg class="thumb" aria-hidden="true" viewBox="0 0 {wide} {high}" width="{wide}" '
+        f'height="{high}">{paths}</svg>'
+    )
+
+
+def words(text: str) -> str:
+    """Return a thumbnail of what has no picture: its text."""
+    return f'<span class="thumb">{escape(text)}</span>'
+
+
+def _drawn(places: list[tuple[int, int]], step: int, top: int) -> str:
+    """Runs of cells as the text of a path."""
     drawn: list[str] = []
     for row, line in groupby(sorted(places), key=lambda place: place[0]):
         for _, run in groupby(
@@ -60,9 +87,14 @@ def _path(colour: int | None, places: list[tuple[int, int]], step: int, top: int
             at = [col for _, col in run]
             wide = step * len(at)
             drawn.append(f"M{step * at[0]} {top + step * row}h{wide}v{step}h-{wide}z")
+    return "".join(drawn)
+
+
+def _path(colour: int | None, places: list[tuple[int, int]], step: int, top: int) -> str:
+    drawn = _drawn(places, step, top)
     if colour is None:
-        return f'<path class="small-rest" d="{"".join(drawn)}"/>'
+        return f'<path class="small-rest" d="{drawn}"/>'
     return (
         f'<g class="c o t{colour}" data-cells="{len(places)}">'
-        f'<path fill="{COLOURS[colour % len(COLOURS)]}" d="{"".join(drawn)}"/></g>'
+        f'<path fill="{COLOURS[colour % len(COLOURS)]}" d="{drawn}"/></g>'
     )
