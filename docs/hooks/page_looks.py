@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+import figure_modes
+
 # A drawing follows the reader's system; on the site the switch in the header decides.
 SYSTEM = "@media (prefers-color-scheme:dark){"
 SITE = "[data-md-color-scheme=slate]{"
@@ -22,7 +24,11 @@ _REFUSAL = re.compile(
 
 def themed(html: str) -> str:
     """Return a page whose drawings are dark where the site is, each in a box that scrolls."""
-    return _DRAWING.sub(lambda found: f"{BOX}{found[0].replace(SYSTEM, SITE)}</span>", html)
+    return _DRAWING.sub(lambda found: _boxed(found[0]), html)
+
+
+def _boxed(svg: str) -> str:
+    return figure_modes.switched(svg, f"{BOX}{svg}</span>").replace(SYSTEM, SITE)
 
 
 def closed_up(html: str) -> str:

@@ -39,16 +39,27 @@ def picture(name: str, panels: Sequence[Panel]) -> str:
 
 
 def _owners(panel: Panel, step: int, top: int) -> list[str]:
-    """A path per owner, of runs of cells."""
+    """A path per owner, of runs of cells, with the places of its values in their order."""
     rows = {row: at for at, row in enumerate(panel.rows)}
     cols = {col: at for at, col in enumerate(panel.cols)}
     owned: dict[int | None, list[Cell]] = defaultdict(list)
     for cell in panel.cells:
         owned[cell.colour].append(cell)
     return [
-        _path(colour, [(rows[c.row], cols[c.col]) for c in cells], step, top)
+        _path(
+            colour, [(rows[c.row], cols[c.col]) for c in cells], step, top, _at(cells, rows, cols)
+        )
         for colour, cells in owned.items()
     ]
+
+
+def _at(cells: list[Cell], rows: dict[int, int], cols: dict[int, int]) -> str:
+    """Column and row of each value from 0 on; nothing where values do not count the cells."""
+    by_value = {dict(cell.data).get("value"): cell for cell in cells}
+    if set(by_value) != set(range(len(cells))):
+        return ""
+    each = (by_value[value] for value in range(len(cells)))
+    return " ".join(f"{cols[cell.col]},{rows[cell.row]}" for cell in each)
 
 
 def thumbnail(panel: Panel) -> str:
@@ -90,11 +101,12 @@ def _drawn(places: list[tuple[int, int]], step: int, top: int) -> str:
     return "".join(drawn)
 
 
-def _path(colour: int | None, places: list[tuple[int, int]], step: int, top: int) -> str:
+def _path(colour: int | None, places: list[tuple[int, int]], step: int, top: int, at: str) -> str:
     drawn = _drawn(places, step, top)
     if colour is None:
         return f'<path class="small-rest" d="{drawn}"/>'
+    values = f' data-at="{at}" data-step="{step}" data-top="{top}"' if at else ""
     return (
-        f'<g class="c o t{colour}" data-cells="{len(places)}">'
+        f'<g class="c o t{colour}" data-cells="{len(places)}"{values}>'
         f'<path fill="{COLOURS[colour % len(COLOURS)]}" d="{drawn}"/></g>'
     )

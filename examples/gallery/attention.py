@@ -1,5 +1,7 @@
 """Attention in one pass: an online softmax between two products, the scores never stored."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

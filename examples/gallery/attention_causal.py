@@ -1,5 +1,7 @@
 """Causal attention: a query sees no later key, and tiles beyond the diagonal are left out."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

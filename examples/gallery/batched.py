@@ -1,5 +1,7 @@
 """One product for each matrix of a batch."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

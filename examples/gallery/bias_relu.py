@@ -1,5 +1,7 @@
 """Bias and relu fused behind the product, and bf16 stored."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -1,5 +1,7 @@
 """fp8 in memory, bf16 in DPAS: both operands are widened."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -1,5 +1,7 @@
 """Two products of one A, joined by silu: the gate of a transformer."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

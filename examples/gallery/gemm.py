@@ -1,5 +1,7 @@
 """The GEMM of bf16: block loads into registers, prefetched two tiles ahead."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

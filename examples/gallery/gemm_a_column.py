@@ -1,5 +1,7 @@
 """A GEMM whose A is stored by columns: a transposed load puts it in order."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

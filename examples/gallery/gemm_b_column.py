@@ -1,5 +1,7 @@
 """A GEMM whose B is stored by columns, as weights often are."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -1,5 +1,7 @@
 """Weights of 4 bits with a scale for each group of 64: half a byte of memory an element."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

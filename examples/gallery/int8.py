@@ -1,5 +1,7 @@
 """Integers of 8 bits, summed in 32: exact."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -1,5 +1,7 @@
 """Two matrices, scaled and added: one load for each, one store."""
 
+from __future__ import annotations
+
 from pycute_xe.kernel import Kernel, KernelBuilder, Tiles
 
 

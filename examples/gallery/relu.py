@@ -1,5 +1,7 @@
 """The relu of a matrix: eight subgroups have equal parts of a tile of 64 x 64."""
 
+from __future__ import annotations
+
 from pycute_xe.kernel import Kernel, KernelBuilder, Tiles
 
 

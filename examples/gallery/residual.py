@@ -1,5 +1,7 @@
 """A residual added behind the product: alpha A B + beta C."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -1,5 +1,7 @@
 """The root-mean-square norm of rows of 64, as before every layer of a transformer."""
 
+from __future__ import annotations
+
 from pycute_xe.kernel import Kernel, KernelBuilder, Tiles
 
 

@@ -1,5 +1,7 @@
 """The softmax of rows of 64: each of four subgroups has whole rows, so no row is shared."""
 
+from __future__ import annotations
+
 from pycute_xe.kernel import Kernel, KernelBuilder, Tiles
 
 

@@ -1,5 +1,7 @@
 """The sums of the rows of a product that is never stored: a fused reduction, added by atomics."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel, KernelBuilder, Share, Tiles
 

@@ -1,5 +1,7 @@
 """The same product through shared local memory, two stages, as a recipe."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -1,5 +1,7 @@
 """A product whose tiles meet in shared local memory, written line by line."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel, KernelBuilder, Share, Tiles
 

@@ -1,5 +1,7 @@
 """The softmax of rows behind a product: a router."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

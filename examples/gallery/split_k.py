@@ -1,5 +1,7 @@
 """K split among work-groups: the parts are added in memory by atomics."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

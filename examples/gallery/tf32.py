@@ -1,5 +1,7 @@
 """tf32: what memory holds in 32 bits is multiplied with 10 bits of fraction."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

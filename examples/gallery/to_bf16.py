@@ -1,5 +1,7 @@
 """From f32 to bf16: what is rounded in registers, and half as many bytes stored."""
 
+from __future__ import annotations
+
 from pycute_xe.kernel import Kernel, KernelBuilder, Tiles
 
 

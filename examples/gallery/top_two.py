@@ -1,5 +1,7 @@
 """The two largest of each row of a product: which experts a token goes to."""
 
+from __future__ import annotations
+
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pycute_xe.arch.target import get_target, targets
-from pycute_xe.atom import MmaAtom, workgroup_mma
+from pycute_xe.atom import CopyAtom, MmaAtom, workgroup_mma
 from pycute_xe.checking import check
 from pycute_xe.comparing import feeds
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.cutlass import get_atom
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.cutlass.known_names import catalogue
 from pycute_xe.differing import diff
 from pycute_xe.drawing import draw
@@ -20,6 +20,7 @@ from pycute_xe.explaining import explain
 from pycute_xe.expressions import ExpressionError, evaluate, outermost, python_text
 from pycute_xe.f2 import F2Layout
 from pycute_xe.layout import Layout
+from pycute_xe.playground.formulas import ownership_formula
 from pycute_xe.printing import layout_table
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.trials.enumerating import enumerated
@@ -132,6 +133,11 @@ def _atom(request: Request) -> Shown:
     parts = [["What it does", str(explanation)], [f"On {target}", str(report)]]
     picture = _or_reason(lambda: atom.registers(operand or "A") if is_mma else atom.registers())
     parts.append(["Registers", str(picture)])
+    if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
+        formula = ownership_formula(atom)
+        if formula is not None:
+            text = f"value v of work-item t: row {formula[0]}, column {formula[1]}"
+            parts.insert(1, ["Formula", text])
     shown: Shown = {"parts": parts}
     drawing = _or_reason(lambda: draw(atom, operand) if is_mma else draw(atom))
     if isinstance(drawing, str):
