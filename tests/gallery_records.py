@@ -46,23 +46,22 @@ def verdict_of(kernel: Kernel) -> dict[str, Any]:
 
 
 def code_of(kernel: Kernel) -> dict[str, Any]:
-    """What the compiler made of it: each statement with its instructions."""
+    """What the compiler made of it: each statement with its instructions.
+
+    What stands behind the end of the thread is left out: it has a hash of the text.
+    """
     made = cx.native.explain(kernel, TARGET, compiler=COMPILER)
-    parts = [
-        [
-            part.depth,
-            " ".join(part.title.split()),
-            [[each.kind, each.text] for each in made.of(part)],
-        ]
-        for part in made.parts
-        if made.of(part) or part.number >= 0
-    ]
+    parts: list[list[Any]] = []
+    for part in made.parts:
+        code = [[each.kind, each.text] for each in made.of(part) if each.kind != "dead"]
+        if code or part.number >= 0:
+            parts.append([part.depth, " ".join(part.title.split()), code])
     return {
         "compiler": made.compiler,
         "target": TARGET,
         "registers": made.registers,
         "scratch": made.scratch,
-        "instructions": len(made.instructions),
+        "instructions": sum(len(code) for _, _, code in parts),
         "parts": parts,
     }
 
@@ -80,7 +79,7 @@ def main() -> None:
     RECORDS.mkdir(exist_ok=True)
     for name in sys.argv[1:] or names():
         made = record(name)
-        text = json.dumps(made, indent=1, ensure_ascii=False)
+        text = json.dumps(made, indent=0, ensure_ascii=False)
         (RECORDS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         counts = f"{made['made']['instructions']} instructions, {made['made']['scratch']} scratch"
         print(

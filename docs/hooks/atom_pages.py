@@ -1,4 +1,4 @@
-"""Adds the catalogue of atoms to the site: pages per family, template and name, of rows of atoms/."""
+"""Adds the catalogue of atoms to the site: pages per family, template and name."""
 
 from __future__ import annotations
 

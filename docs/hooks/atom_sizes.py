@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from typing import Any
 from urllib.parse import urlencode
 
 import small_pictures
@@ -85,8 +86,8 @@ FAMILIES = (
            "16 8 32"),
     _run("XE_1D_LOAD_GLOBAL", "Loads a run of memory by 16 work-items together.", WIDE, "u32"),
     _run("XE_1D_STORE_GLOBAL", "Stores a run of memory by 16 work-items together.", WIDE, "u32"),
-    _run("XE_1D_LDSM", "Loads from shared local memory, each work-item at its address.", WIDE, "u32"),
-    _run("XE_1D_STSM", "Stores to shared local memory, each work-item at its address.", WIDE, "u32"),
+    _run("XE_1D_LDSM", "Loads from SLM, each work-item at its address.", WIDE, "u32"),
+    _run("XE_1D_STSM", "Stores to SLM, each work-item at its address.", WIDE, "u32"),
     _run("XE_ATOMIC", "Adds to memory, each work-item at its address.", WORDS, "f32"),
     _run("UniversalCopy", "Copies at an address of each work-item's own.", WIDE, "u32"),
     _mma("XE_DPAS_TT-bf16", ("bf16",), ("bf16",)),
@@ -108,7 +109,6 @@ def page(family: Family) -> str:
     shown = answer({"kind": "atom", "name": name})
     if "error" in shown:
         raise ValueError(f"{name}: {shown['error']}")
-    asked = urlencode({"kind": "atom", "name": name})
     return "\n".join(
         [
             f"# {family.title}",
@@ -118,14 +118,20 @@ def page(family: Family) -> str:
                 "hardware does not take are refused with the rule and the way out."
             ),
             "",
-            f'<div class="sizes" data-name="{escape(family.name)}" markdown="0">{_form(family)}'
-            f'<p><code data-shown>{escape(name)}</code> · <a data-playground '
-            f'href="../../../playground/?{escape(asked)}">in the playground</a> '
-            '<span role="status" aria-live="polite"></span></p>'
-            f'<div data-results>{"".join(_parts(shown, name))}</div></div>',
+            _box(family, name, shown),
             "",
         ]
-    )  # fmt: skip
+    )
+
+
+def _box(family: Family, name: str, shown: dict[str, Any]) -> str:
+    """The fields, the name, and what is shown of it."""
+    asked = escape(urlencode({"kind": "atom", "name": name}))
+    link = f'<a data-playground href="../../../playground/?{asked}">in the playground</a>'
+    said = f'<p><code data-shown>{escape(name)}</code> · {link} <span role="status"></span></p>'
+    parts = f"<div data-results>{''.join(_parts(shown, name))}</div>"
+    head = f'<div class="sizes" data-name="{escape(family.name)}" markdown="0">'
+    return f"{head}{_form(family)}{said}{parts}</div>"
 
 
 def _form(family: Family) -> str:
@@ -143,10 +149,10 @@ def _form(family: Family) -> str:
     )
 
 
-def _parts(shown: dict[str, object], name: str) -> Iterator[str]:
+def _parts(shown: dict[str, Any], name: str) -> Iterator[str]:
     """What the playground shows of the member, with a small picture for the large one."""
     yield f"<figure>{picture(name)}</figure>"
-    for heading, text in shown["parts"]:  # type: ignore[attr-defined]
+    for heading, text in shown["parts"]:
         yield f'<h3>{escape(heading)}</h3><pre tabindex="0">{escape(text)}</pre>'
     yield f'<h3>C++</h3><pre tabindex="0">{escape(str(shown["cpp"]))}</pre>'
 

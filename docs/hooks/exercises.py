@@ -2,11 +2,11 @@
 
     <!-- exercise: question | same | answer | why -->
     <!-- exercise: question | holds | condition with ? for the answer | answer | why -->
+    <!-- exercise: question | asks | request with ? => words | answer | why -->
 
-    <!-- exercise: question | asks | request of the playground with ? => what it shows | … -->
-
-``same`` compares what two expressions come to; ``holds`` asks whether the condition is True; ``asks``
-looks for words in the first part of what the playground answers. The page's script asks the playground's worker; where it cannot run, the answer is in the fold.
+``same`` compares what two expressions come to; ``holds`` asks whether the condition is True;
+``asks`` looks for words in the first part of what the playground answers to a request. The page's
+script asks the playground's worker; where it cannot run, the answer is in the fold.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a drawing of a copy exchanges by its buttons: the same block by the modes N, T, V and packed.
+"""What a drawing of a copy exchanges by its buttons: the same block by N, T, V and packed.
 
 A copy has them where another name has the same bits, rows and columns. They stand as templates
 behind a drawing, which a page without scripts does not show.

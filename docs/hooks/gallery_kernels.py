@@ -29,7 +29,6 @@ COLOURS = {
     "wait": ("#b28798", "waits"),
     "jump": ("#6589f3", "jumps"),
     "spill": ("#d92d20", "scratch memory"),
-    "dead": ("#8b95a3", "behind the end"),
 }
 """The kinds of instructions that `native.explain` tells apart: colours and words."""
 
@@ -105,6 +104,8 @@ class GalleryKernel:
         proofs = [
             f"| {answer} | {what} | {_cell(said)} |" for answer, what, said in verdict["proofs"]
         ]
+        legal = ", ".join(self.record["legal"])
+        squares = mosaic(self.kinds, 64, 9)
         count = f"{made['instructions']} instructions for {made['target']}"
         return "\n".join(
             [
@@ -114,7 +115,7 @@ class GalleryKernel:
                 claim[1] if claim else "",
                 "```",
                 "",
-                f"**{verdict['answer'].capitalize()}** for all sizes. Legal on {', '.join(self.record['legal'])}.",
+                f"**{verdict['answer'].capitalize()}** for all sizes. Legal on {legal}.",
                 "",
                 "## Code",
                 "",
@@ -138,11 +139,11 @@ class GalleryKernel:
                 "",
                 (
                     f"{count}, {made['registers']} registers, {made['scratch']} bytes of scratch, "
-                    f"recorded with {made['compiler']}. A square is an instruction, in the order of "
-                    "the statements; open a statement to read its code."
+                    f"recorded with {made['compiler']}. A square is an instruction, in the order "
+                    "of the statements; open a statement to read its code."
                 ),
                 "",
-                f'<figure class="mosaic" markdown="0">{mosaic(self.kinds, 64, 9)}{self._legend}</figure>',
+                f'<figure class="mosaic" markdown="0">{squares}{self._legend}</figure>',
                 "",
                 f'<div class="beside" data-search-exclude markdown="0">{self._beside}</div>',
             ]
@@ -152,8 +153,8 @@ class GalleryKernel:
     def _legend(self) -> str:
         counts = Counter(self.kinds)
         items = (
-            f'<li><span style="background:{COLOURS[kind][0]}"></span>{counts[kind]} {COLOURS[kind][1]}</li>'
-            for kind in COLOURS
+            f'<li><span style="background:{colour}"></span>{counts[kind]} {words}</li>'
+            for kind, (colour, words) in COLOURS.items()
             if counts[kind]
         )
         return f"<figcaption><ul>{''.join(items)}</ul></figcaption>"

@@ -1,4 +1,4 @@
-"""Makes the gallery: a page that is searched, and one for each layout and kernel, at lasting addresses.
+"""Makes the gallery: a page that is searched, and one for each layout and kernel, which stays.
 
 Layouts are rows of docs/gallery.toml, worked out and held against what is claimed when the site is
 built. Kernels are files of examples/gallery/, shown with what docs/gallery/ records of them.
@@ -31,7 +31,7 @@ FACETS = ("operation", "atom", "type", "target")
 
 @dataclass(frozen=True)
 class Shown:
-    """An entry of the gallery: its address, its words, a thumbnail, its page, and by what it is found."""
+    """An entry of the gallery: address, words, a thumbnail, its page, and what finds it."""
 
     name: str
     title: str
@@ -168,9 +168,9 @@ def page() -> str:
             "# Gallery: layouts and kernels worth knowing",
             "",
             (
-                f"{layouts} layouts and {kernels} kernels, each at an address that stays, with what is "
-                "claimed of it, its proof, a picture and code; kernels with the machine code beside "
-                "their statements."
+                f"{layouts} layouts and {kernels} kernels, each at an address that stays, with what "
+                "is claimed of it, its proof, a picture and code; kernels with the machine code "
+                "beside their statements."
             ),
             "",
             _search(),

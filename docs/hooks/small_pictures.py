@@ -63,7 +63,7 @@ def _at(cells: list[Cell], rows: dict[int, int], cols: dict[int, int]) -> str:
 
 
 def thumbnail(panel: Panel) -> str:
-    """Return a panel's colours alone, at most 120 pixels wide and high, beside words that say it."""
+    """Return a panel's colours alone, at most 120 pixels wide and high."""
     rows = {row: at for at, row in enumerate(panel.rows)}
     cols = {col: at for at, col in enumerate(panel.cols)}
     step = max(2, min(20, 120 // max(len(rows), len(cols))))

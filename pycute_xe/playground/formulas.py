@@ -10,7 +10,7 @@ __all__ = ["ownership_formula", "row_and_column"]
 
 
 def ownership_formula(atom: CopyAnswers) -> tuple[str, str] | None:
-    """Return row and column of value v of work-item t of a copy; None where its layouts say another.
+    """Return row and column of value v of work-item t; None where the layouts say another.
 
     >>> from pycute_xe.cutlass import get_atom
     >>> ownership_formula(get_atom("XE_2D_U16x16x16_LD_N"))
