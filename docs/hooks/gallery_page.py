@@ -168,9 +168,9 @@ def page() -> str:
             "# Gallery: layouts and kernels worth knowing",
             "",
             (
-                f"{layouts} layouts and {kernels} kernels, each at an address that stays, with what "
-                "is claimed of it, its proof, a picture and code; kernels with the machine code "
-                "beside their statements."
+                f"{layouts} layouts and {kernels} kernels, each at an address that stays, with "
+                "what is claimed of it, its proof, a picture and code; kernels with the machine "
+                "code beside their statements."
             ),
             "",
             _search(),
