@@ -40,7 +40,16 @@
       }
       return words;
     }
-    return { count, frame, any: whole.length + small.length > 0 };
+    // The value under the pointer: of a whole drawing its cell's, of a small one by the place.
+    function under(cell, event) {
+      if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
+      if (!cell.dataset.at) return -1;
+      const here = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const [step, top] = [Number(cell.dataset.step), Number(cell.dataset.top)];
+      const [x, y] = [Math.floor(here.x / step), Math.floor((here.y - top) / step)];
+      return places(cell).findIndex((place) => place[0] === x && place[1] === y);
+    }
+    return { count, frame, under, any: whole.length + small.length > 0 };
   }
 
   function equip(svg, state = { owner: "", value: -1 }) {
@@ -95,16 +104,21 @@
     steps.append(all);
     box.after(steps, line);
     svg.setAttribute("tabindex", "0");
-    svg.addEventListener("pointerover", (event) => {
+    let pointed = "";
+    svg.addEventListener("pointermove", (event) => {
       const cell = event.target.closest("g.o");
-      if (cell && ownerOf(cell)) light(ownerOf(cell), cell.dataset.value === undefined ? -1 : Number(cell.dataset.value));
+      const owner = (cell && ownerOf(cell)) || "";
+      const value = owner ? values.under(cell, event) : -1;
+      if (pointed === `${owner} ${value}`) return;
+      pointed = `${owner} ${value}`;
+      if (owner) light(owner, value);
       else light(state.owner, state.value);
     });
-    svg.addEventListener("pointerleave", () => light(state.owner, state.value));
+    svg.addEventListener("pointerleave", () => { pointed = ""; light(state.owner, state.value); });
     svg.addEventListener("click", (event) => {
       const cell = event.target.closest("g.o");
       const owner = cell && ownerOf(cell) !== state.owner ? ownerOf(cell) || "" : "";
-      keep(owner, owner && cell.dataset.value !== undefined ? Number(cell.dataset.value) : -1);
+      keep(owner, owner ? values.under(cell, event) : -1);
     });
     svg.addEventListener("keydown", (event) => {
       const { key } = event;

@@ -21,6 +21,12 @@ from pycute_xe.expressions import ExpressionError, evaluate, outermost, python_t
 from pycute_xe.f2 import F2Layout
 from pycute_xe.layout import Layout
 from pycute_xe.playground.formulas import ownership_formula
+from pycute_xe.playground.holders import (
+    element_of,
+    legal_neighbours,
+    who_holds,
+    who_holds_of_tile,
+)
 from pycute_xe.printing import layout_table
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.trials.enumerating import enumerated
@@ -131,13 +137,16 @@ def _atom(request: Request) -> Shown:
     explanation = explain(atom, target, operand) if operand else explain(atom, target)
     report = _or_reason(lambda: check(atom, target))
     parts = [["What it does", str(explanation)], [f"On {target}", str(report)]]
+    given = request.get("element")
+    if given:
+        parts.insert(0, ["Who holds it", who_holds(atom, element_of(given), operand)])
     picture = _or_reason(lambda: atom.registers(operand or "A") if is_mma else atom.registers())
     parts.append(["Registers", str(picture)])
     if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
         formula = ownership_formula(atom)
         if formula is not None:
             text = f"value v of work-item t: row {formula[0]}, column {formula[1]}"
-            parts.insert(1, ["Formula", text])
+            parts.append(["Formula", text])
     shown: Shown = {"parts": parts}
     drawing = _or_reason(lambda: draw(atom, operand) if is_mma else draw(atom))
     if isinstance(drawing, str):
@@ -203,10 +212,19 @@ def _tile(request: Request) -> Shown:
     mma = workgroup_mma(atom.op, (tile[0], tile[1], tile[2]), (grid, strides))
     subgroup = int(request.get("subgroup") or 0)
     layouts = [f"{x}: {getattr(mma, f'tv_layout_{x}_tiled')}" for x in "ABC"]
-    parts = [
-        ["Thread-value layouts", "\n".join(layouts)],
-        [f"On {target}", str(check(mma, target))],
-    ]
+    report = check(mma, target)
+    parts = [["Thread-value layouts", "\n".join(layouts)], [f"On {target}", str(report)]]
+    if not report:
+        near = legal_neighbours(
+            atom, (tile[0], tile[1], tile[2]), (grid[0], grid[1], grid[2]), get_target(target)
+        )
+        parts.insert(
+            0, ["Refused", f"what {target} takes instead: " + ("; ".join(near) or "none near")]
+        )
+    given = request.get("element")
+    if given:
+        held = who_holds_of_tile(mma, element_of(given), operand)
+        parts.insert(0, ["Who holds it", held])
     drawing = draw(mma, operand, subgroup=subgroup)
     code = (
         f"mma = cx.workgroup_mma(cx.get_atom({name!r}).op, {tile}, ({grid}, {strides}))\n"
