@@ -37,7 +37,8 @@ def who_holds(atom: Any, element: tuple[int, int], operand: str | None) -> str:
         held = _held(atom.owner_of(*element), atom.registers(), element)
         return f"({element[0]}, {element[1]}): {held}"
     lines: list[str] = []
-    for name in operand or "ABC":
+    names: tuple[Any, ...] = (operand,) if operand else ("A", "B", "C")
+    for name in names:
         rows, columns = atom.operand_shape(name)
         if element[0] < rows and element[1] < columns:
             held = _held(atom.owner_of(name, *element), atom.registers(name), element)
