@@ -124,7 +124,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
-		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \
+		tests/algebra tests/analysing tests/dialects tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \
 		tests/executing tests/explaining tests/family tests/files tests/kernel tests/layout tests/machine \
 		tests/native tests/symbolic tests/trials tests/verifying
 

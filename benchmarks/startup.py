@@ -1,6 +1,6 @@
 """Time a warm `import pycute_xe`: the best of five fresh interpreters, in seconds.
 
-The target is 0.15 s. What an interpreter needs without the import is shown beside it.
+The target is 25 ms. What an interpreter needs without the import is shown beside it.
 """
 
 from __future__ import annotations

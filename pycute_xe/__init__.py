@@ -7,9 +7,8 @@ used, so that the algebra needs only the standard library.
 
 from __future__ import annotations
 
-import ast
+import re
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from pycute_xe.typing import register_names, register_shower, register_source
@@ -22,9 +21,10 @@ _APART = ("filter", "sort")
 
 def _homes() -> dict[str, str]:
     """The module of every public name, from the file that type checkers read."""
-    tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    return {name.name: str(node.module) for node in imports for name in node.names}
+    # By text, and not by `ast` and `pathlib`, whose import takes a third of this one's time.
+    with open(f"{__file__.rpartition('.')[0]}.pyi", encoding="utf-8") as file:  # noqa: PTH123
+        imports = re.findall(r"^from (\S+) import (\([^)]*\)|.*)", file.read(), re.MULTILINE)
+    return {name: home for home, names in imports for name in re.findall(r"(\w+) as ", names)}
 
 
 _HOME = _homes()

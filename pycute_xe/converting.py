@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["beyond", "bounds", "convert", "greatest", "host_dtype", "round_tf32", "rule", "wrap"]
 
 
+@cache
 def host_dtype(value: Numeric | str) -> np.dtype[Any]:
     """Return the dtype that arrays of a type have: `numpy_dtype`, but float32 for tf32.
 
@@ -100,7 +101,7 @@ def convert(values: NDArray[Any], to: Numeric | str) -> NDArray[Any]:
     import numpy as np
 
     numeric, array = as_numeric(to), np.asarray(values)
-    row = rule(numeric, _kind(array))
+    row = rule(numeric, _kind(array.dtype))
     if numeric.kind != "float":
         return _to_integers(np, array, numeric)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -139,7 +140,7 @@ def round_tf32(values: NDArray[Any]) -> NDArray[np.float32]:
     import numpy as np
 
     given = np.asarray(values)
-    if _kind(given) != "float":
+    if _kind(given.dtype) != "float":
         given = given.astype(np.float64)
     single = _to_odd(np, given) if given.dtype == np.float64 else given.astype(np.float32)
     bits = single.view(np.uint32).astype(np.uint64)
@@ -152,15 +153,16 @@ def round_tf32(values: NDArray[Any]) -> NDArray[np.float32]:
     return np.where(np.isfinite(single), flushed, single).astype(np.float32)
 
 
-def _kind(array: NDArray[Any]) -> str:
-    if array.dtype.kind in "bu" or array.dtype.name in ("uint4", "uint2"):
+@cache
+def _kind(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "bu" or dtype.name in ("uint4", "uint2"):
         return "unsigned"
-    return "signed" if array.dtype.kind == "i" or array.dtype.name in ("int4", "int2") else "float"
+    return "signed" if dtype.kind == "i" or dtype.name in ("int4", "int2") else "float"
 
 
 def _to_integers(np: Any, array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
     low, high = bounds(numeric)
-    if _kind(array) != "float":
+    if _kind(array.dtype) != "float":
         if array.dtype.kind not in "biu" and array.dtype != object:
             array = array.astype(np.int64)  # narrow integers of ml_dtypes
         return _clipped(np, array, low, high).astype(host_dtype(numeric))
@@ -190,7 +192,8 @@ def _to_floats(np: Any, array: NDArray[Any], target: np.dtype[Any]) -> NDArray[A
         array = array.astype(np.float32)
     if target.kind == "V" or target.name.startswith("float8"):
         # These are made from float32: odd digits make a second rounding harmless.
-        array = _to_odd(np, array) if array.dtype == np.float64 else array.astype(np.float32)
+        array = _to_odd(np, array) if array.dtype == np.float64 else array
+        array = array.astype(np.float32, copy=False)
     return array.astype(target)
 
 

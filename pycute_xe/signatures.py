@@ -233,6 +233,14 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
     flags, more = _flags(function), _unpacked(function)
 
     @wraps(function)
+    def plain(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except STUMBLES as error:
+            blame(function, args, error, kwargs)
+            raise
+
+    @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name, place in flags:
             value = kwargs.get(name, args[place] if place < len(args) else False)
@@ -240,13 +248,9 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
                 raise _not_a_flag(function, name, value)
         if more and kwargs:
             _demand_named(function, more, kwargs)
-        try:
-            return function(*args, **kwargs)
-        except STUMBLES as error:
-            blame(function, args, error, kwargs)
-            raise
+        return plain(*args, **kwargs)
 
-    return call
+    return call if flags or more else plain
 
 
 def _flags(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, fields
 from functools import cmp_to_key, wraps
-from inspect import signature
 from typing import Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 from pycute_xe.errors import UndecidableError
@@ -167,6 +165,8 @@ def built(value: Any) -> str:
     >>> built(copy)[-58:]
     ", Layout((16, 8), (8, 1)), (8, 16), gmem_stride=('ld', 1))"
     """
+    from dataclasses import MISSING, fields  # what takes a third of the time of an import
+
     given: list[str] = []
     skipped = False
     for field in fields(value):
@@ -276,6 +276,8 @@ def naming(function: Callable[_P, _T]) -> Callable[_P, _T]:
         try:
             return function(*args, **kwargs)
         except UndecidableError as error:
+            from inspect import signature  # as `dataclasses` above
+
             operands = dict(zip(signature(function).parameters, args, strict=False))
             raise error.within(function.__name__, {**operands, **kwargs}) from None
 

@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pycute_xe.algebra.compose import flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import flat_modes, from_modes, joined, merged
 from pycute_xe.basis import Basis, BasisSum
 from pycute_xe.errors import ShapeError
-from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.typing import Mode, is_tuple
 
-__all__ = ["Path", "Placed", "axes_of", "along", "nested_by", "of_coordinates"]
+__all__ = ["Path", "Placed", "axes_of", "along", "nested_by"]
 
 Path = tuple[int, ...]
 """The modes of a basis element, outermost first: where an axis stands among coordinates."""
 
 Placed = tuple[Any, Any, Any]
 """A mode with its place: extent, stride, and the index at which it takes its first step."""
-
-
-def of_coordinates(layout: Layout) -> bool:
-    """Tell whether a layout has a basis stride, and so maps to coordinates.
-
-    >>> from pycute_xe.basis import E
-    >>> of_coordinates(Layout((4, 8), (E(0), 0))), of_coordinates(Layout(4))
-    (True, False)
-    """
-    stride = layout.stride
-    return type(stride) is not int and any(isinstance(d, (Basis, BasisSum)) for d in leaves(stride))
 
 
 def axes_of(operation: str, layout: Layout) -> dict[Path, list[Placed]]:
@@ -101,7 +89,7 @@ def by_axis(operation: str, layout: Layout, part: Callable[[list[Placed]], list[
     (3,2):(2,1)
     """
     axes = axes_of(operation, layout)
-    return nested_by({path: from_modes(merged(part(modes))) for path, modes in axes.items()})
+    return nested_by({path: joined(part(modes)) for path, modes in axes.items()})
 
 
 def entry_of(tree: Any, path: Path) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
-from pycute_xe.algebra.axes import of_coordinates
-from pycute_xe.algebra.compose import coalesce, composition, flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import coalesce, composition, flat_modes, joined
 from pycute_xe.algebra.inverse import right_inverse
 from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout, as_layout, size, unchecked
+from pycute_xe.layout.core import moves
 from pycute_xe.typing import Mode, Shape, naming
 
 __all__ = ["greatest_common_domain", "layout_add", "max_common_layout", "max_common_vector"]
@@ -46,7 +46,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
 
 def _common(a: Layout, b: Layout) -> tuple[Layout, Any]:
-    if of_coordinates(as_layout(b)):
+    if moves(as_layout(b).stride):
         raise ShapeError(
             "right_inverse",
             {"layout": b},
@@ -128,7 +128,7 @@ def layout_add(a: Layout, b: Layout) -> Layout:
             raise _unlike(a, b, d, e)
         total = d + e
         sums.append((s, basis_sum(total) if isinstance(total, tuple) else total))
-    return from_modes(merged(sums))
+    return joined(sums)
 
 
 def _moves(stride: Any) -> bool:

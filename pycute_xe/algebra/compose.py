@@ -18,7 +18,7 @@ from pycute_xe.errors import (
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
 from pycute_xe.layout.core import call_that_reads
-from pycute_xe.signatures import STUMBLES, blame, typed
+from pycute_xe.signatures import STUMBLES, blame
 from pycute_xe.typing import (
     IntTuple,
     Mode,
@@ -38,6 +38,7 @@ __all__ = [
     "flat_modes",
     "from_modes",
     "index_at",
+    "joined",
     "merged",
     "scaled",
     "as_tiler",
@@ -58,11 +59,14 @@ def flat_modes(layout: Layout) -> list[Mode]:
     if type(layout) is not Layout:
         as_layout(layout)  # refuses what only looks like one, such as a layout of XOR strides
     shape, stride = layout.shape, layout.stride
-    if type(shape) is int or not is_tuple(shape):
+    if type(shape) is not tuple:
         return [(shape, stride)]
-    out: list[Mode] = []
-    _collect(shape, stride, out)
-    return out
+    for s in shape:
+        if type(s) is tuple:
+            out: list[Mode] = []
+            _collect(shape, stride, out)
+            return out
+    return list(zip(shape, stride))
 
 
 def index_at(layout: Layout, x: Arithmetic) -> Arithmetic:
@@ -83,11 +87,11 @@ def index_at(layout: Layout, x: Arithmetic) -> Arithmetic:
 
 
 def _collect(shape: Any, stride: Any, out: list[Mode]) -> None:
-    for s, d in zip(shape, stride, strict=True):
-        if type(s) is not int and is_tuple(s):
-            _collect(s, d, out)
+    for mode in zip(shape, stride):
+        if type(mode[0]) is tuple:
+            _collect(*mode, out)
         else:
-            out.append((s, d))
+            out.append(mode)
 
 
 def from_modes(modes: Iterable[Mode]) -> Layout:
@@ -96,12 +100,10 @@ def from_modes(modes: Iterable[Mode]) -> Layout:
     >>> print(from_modes([(4, 2)]), from_modes([(4, 2), (8, 1)]))
     4:2 (4,8):(2,1)
     """
-    pairs = modes if isinstance(modes, list) else list(modes)
-    if not pairs:
-        return unchecked(1, 0)
-    if len(pairs) == 1:
-        return unchecked(*pairs[0])
-    return unchecked(tuple([s for s, _ in pairs]), tuple([d for _, d in pairs]))
+    pairs = list(modes)
+    if len(pairs) > 1:
+        return unchecked(*zip(*pairs))
+    return unchecked(*pairs[0]) if pairs else unchecked(1, 0)
 
 
 def merged(modes: Iterable[Mode]) -> list[Mode]:
@@ -110,20 +112,39 @@ def merged(modes: Iterable[Mode]) -> list[Mode]:
     >>> merged([(2, 1), (1, 9), (4, 2), (3, 100)])
     [(8, 1), (3, 100)]
     """
-    out: list[Mode] = []
-    follows: Any = None
+    shapes: list[Any] = []
+    strides: list[Any] = []
+    _merge(modes, shapes, strides)
+    return list(zip(shapes, strides))
+
+
+def joined(modes: Iterable[Mode]) -> Layout:
+    """Build a layout of the merged modes, each of which may nest.
+
+    >>> print(joined([((2, 1), (1, 9)), (4, 2), (3, 100)]))
+    (8,3):(1,100)
+    """
+    shapes: list[Any] = []
+    strides: list[Any] = []
+    _merge(modes, shapes, strides)
+    if len(shapes) > 1:
+        return unchecked(tuple(shapes), tuple(strides))
+    return unchecked(shapes[0], strides[0]) if shapes else unchecked(1, 0)
+
+
+def _merge(modes: Iterable[Mode], shapes: list[Any], strides: list[Any]) -> None:
     for s, d in modes:
-        if s == 1:
+        if type(s) is tuple:
+            _merge(zip(s, d), shapes, strides)
+        elif s == 1:
             continue
-        if out and follows == d:
-            last_s, d = out.pop()
-            s = last_s * s
-        out.append((s, d))
-        follows = s * d
-    return out
+        elif shapes and shapes[-1] * strides[-1] == d:
+            shapes[-1] = shapes[-1] * s
+        else:
+            shapes.append(s)
+            strides.append(d)
 
 
-@typed
 def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     """Return the same function with as few modes as its order allows, flat.
 
@@ -137,8 +158,19 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     >>> print(coalesce(Layout(((2, 4), (3, 5))), (1, 1)))
     (8,15):(1,8)
     """
-    if profile is None or not is_tuple(profile):
-        return from_modes(merged(flat_modes(layout)))
+    try:
+        if profile is None or not is_tuple(profile):
+            if type(layout) is not Layout:
+                as_layout(layout)  # refuses what only looks like one
+            shape, stride = layout.shape, layout.stride
+            return joined(zip(shape, stride) if type(shape) is tuple else [(shape, stride)])
+        return _coalesced_by_mode(layout, profile)
+    except STUMBLES as error:
+        blame(coalesce, (layout, profile), error)
+        raise
+
+
+def _coalesced_by_mode(layout: Layout, profile: tuple[Any, ...]) -> Layout:
     count = len(profile)
     if count > len(layout):
         raise RankError(
@@ -174,7 +206,7 @@ def filter(layout: Layout) -> Layout:
     >>> print(filter(Layout((4, 2, 8), (0, 1, 2))))
     16:1
     """
-    return from_modes(merged((s, d) for s, d in flat_modes(layout) if not same(d, 0)))
+    return joined((s, d) for s, d in flat_modes(layout) if not same(d, 0))
 
 
 def scaled(layout: Layout, n: Any) -> Layout:
@@ -187,6 +219,10 @@ def scaled(layout: Layout, n: Any) -> Layout:
     """
     strides = tuple(d * n for d in leaves(layout.stride))
     return Layout(layout.shape, unflatten_tuple(strides, layout.shape))
+
+
+_Ends = dict[tuple[int, ...], list[Any]]
+"""How far walks of more than one step go along each axis."""
 
 
 def composition(a: Layout, b: Tiler) -> Layout:
@@ -212,16 +248,16 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
     try:
         if is_tuple(b):
             return _by_mode(as_layout(a), b)
-        tiler, lhs = as_tiler(b), _prepared(flat_modes(a))
+        tiler, lhs = as_tiler(b), _prepared(as_layout(a))
     except STUMBLES as error:
         blame(composition, (a, b), error)
         raise
-    ends: dict[tuple[int, ...], list[Any]] = {}
+    ends: _Ends = {(): []}
     try:
         out = unchecked(*_walked(lhs, tiler.shape, tiler.stride, ends, a, tiler))
         for path, last in ends.items():
             if len(last) > 1:
-                _check_carries(_part(a, path) if path else lhs, last, a, tiler)
+                _check_carries(_prepared(get(a, *path)) if path else lhs, last, a, tiler)
     except UndecidableError as error:
         raise error.within("composition", {"a": a, "b": tiler}) from None
     return out
@@ -258,57 +294,47 @@ def _by_mode(a: Layout, tiler: tuple[Any, ...]) -> Layout:
     return make_layout(*parts) if parts else unchecked((), ())
 
 
-def _prepared(modes: list[Mode]) -> list[Mode]:
+def _prepared(a: Layout) -> list[Mode]:
     """Merge contiguous modes but keep the last, which is unbounded even when its extent is 1."""
-    out: list[Mode] = []
-    last = len(modes) - 1
-    for i, (s, d) in enumerate(modes):
-        if s == 1 and i != last:
-            continue
-        if out and out[-1][0] * out[-1][1] == d:
-            s, d = out[-1][0] * s, out.pop()[1]
+    s, d = a.shape, a.stride
+    out = merged([(s, d)])
+    while type(s) is tuple and s:
+        s, d = s[-1], d[-1]
+    if type(s) is not tuple and s == 1 and not (out and out[-1][0] * out[-1][1] == d):
         out.append((s, d))
     return out
 
 
-def _part(a: Layout, path: tuple[int, ...]) -> list[Mode]:
-    return _prepared(flat_modes(get(a, *path)))
-
-
-def _walked(
-    lhs: list[Mode], shape: Any, stride: Any, ends: dict[tuple[int, ...], list[Any]], *of: Layout
-) -> Mode:
+def _walked(lhs: list[Mode], shape: Any, stride: Any, ends: _Ends, a: Layout, b: Layout) -> Mode:
     """Return the shape and stride of one part of the result; note in ``ends`` where walks end."""
-    if type(shape) is int or not is_tuple(shape):
-        if stride == 0:
-            return shape, 0
-        path: tuple[int, ...] = ()
-        if isinstance(stride, BasisSum):
-            return _walked_along(shape, stride, ends, *of)
-        if isinstance(stride, Basis):
-            path, stride = stride.modes, stride.value
-            lhs = _part(of[0], path)
-        if shape != 1 and len(lhs) > 1:
-            ends.setdefault(path, []).append((shape - 1) * stride)
-        return _leaf(lhs, shape, stride, *of)
-    shapes: list[Any] = []
-    strides: list[Any] = []
-    for s, d in zip(shape, stride, strict=True):
-        s, d = _walked(lhs, s, d, ends, *of)
-        shapes.append(s)
-        strides.append(d)
-    return tuple(shapes), tuple(strides)
+    if type(shape) is tuple:
+        shapes: list[Any] = []
+        strides: list[Any] = []
+        for s, d in zip(shape, stride):
+            if type(d) is int:
+                s, d = _leaf(lhs, s, d, ends[()], a, b)
+            else:
+                s, d = _walked(lhs, s, d, ends, a, b)
+            shapes.append(s)
+            strides.append(d)
+        return tuple(shapes), tuple(strides)
+    if isinstance(stride, BasisSum):
+        return _walked_along(shape, stride, ends, a, b)
+    if not isinstance(stride, Basis):
+        return _leaf(lhs, shape, stride, ends[()], a, b)
+    mode = _prepared(get(a, *stride.modes))
+    return _leaf(mode, shape, stride.value, ends.setdefault(stride.modes, []), a, b)
 
 
-def _walked_along(shape: Any, stride: BasisSum, ends: Any, *of: Layout) -> Mode:
+def _walked_along(shape: Any, stride: BasisSum, ends: _Ends, a: Layout, b: Layout) -> Mode:
     """Compose with a mode that moves along several axes: the sum of what it does along each."""
     total: Any = 0
     for term in stride.terms:
-        extent, step = _walked(_part(of[0], term.modes), shape, term, ends, *of)
+        extent, step = _walked([], shape, term, ends, a, b)
         if is_tuple(extent):
             raise DivisibilityError(
                 "composition",
-                {"a": of[0], "b": of[1]},
+                {"a": a, "b": b},
                 f"the mode {shape}:{stride} of b takes several modes of a along {term}",
                 "use strides along one axis each, or coalesce a mode by mode",
             )
@@ -316,26 +342,28 @@ def _walked_along(shape: Any, stride: BasisSum, ends: Any, *of: Layout) -> Mode:
     return shape, basis_sum(total) if is_tuple(total) else total
 
 
-def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode:
+def _leaf(lhs: list[Mode], extent: Any, step: Any, ends: list[Any], a: Layout, b: Layout) -> Mode:
     """Compose with one mode ``extent:step``: walk the modes of ``a`` with that step."""
-    if not lhs:
+    if step == 0 or not lhs:
         return extent, 0
-    last_stride = lhs[-1][1]
     if len(lhs) == 1:
-        return extent, step * last_stride
+        return extent, step * lhs[0][1]
     if extent == 1:
-        return 1, _idle_step(lhs, step) * last_stride
+        return 1, _idle_step(lhs, step) * lhs[-1][1]
+    ends.append((extent - 1) * step)
     out: list[Mode] = []
     left = extent
     for i, (s, d) in enumerate(lhs[:-1]):
-        if at_most(s, step):
+        if s <= step if type(s) is int is type(step) else at_most(s, step):
             if step % s:
                 out += _onward(lhs[i:], left, step, _uneven(a, b, extent, step, s, d))
                 break
             step = step // s
             continue
         reach = -(-s // step) if step > 0 else 0
-        if left > 0 and at_most(left, reach):
+        if left > 0 and (
+            left <= reach if type(left) is int is type(reach) else at_most(left, reach)
+        ):
             out.append((left, step * d))
             break
         if reach == 0 or s % step or left % reach:
@@ -345,7 +373,7 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
         left //= reach
         step = 1
     else:
-        out.append((left, step * last_stride))
+        out.append((left, step * lhs[-1][1]))
     if len(out) == 1:
         return out[0]
     return tuple([s for s, _ in out]), tuple([d for _, d in out])
@@ -415,10 +443,17 @@ def _carry(lhs: list[Mode], last: list[Any]) -> tuple[Any, Any, Any] | None:
     of the last elements must add up without a carry.
     """
     for s, d in lhs[:-1]:
-        reached = sum([end % s for end in last])
+        if len(last) < 2:
+            break  # a walk that is even by itself
+        reached: Any = 0
+        onward: list[Any] = []
+        for end in last:
+            reached = reached + end % s
+            if type(end) is not int or end >= s:
+                onward.append(end // s)
         if reached >= s:
             return s, d, reached
-        last = [end // s for end in last]
+        last = onward
     return None
 
 

@@ -12,14 +12,14 @@ from pycute_xe.algebra.axes import (
     by_axis,
     entry_of,
     nested_by,
-    of_coordinates,
 )
-from pycute_xe.algebra.compose import as_tiler, composition, flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import as_tiler, composition, flat_modes, from_modes, joined, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
 from pycute_xe.layout import Layout, as_layout, cosize, flatten, make_layout, pair
-from pycute_xe.signatures import typed
+from pycute_xe.layout.core import moves
+from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import (
     IntTuple,
     Mode,
@@ -49,16 +49,21 @@ __all__ = [
 ]
 
 
-def _moving(operation: str, layout: Layout, modes: list[Mode]) -> list[tuple[Any, ...]]:
-    """Return (stride, extent) of the modes that move, all of positive integer stride."""
+def _moving(operation: str, layout: Layout) -> list[tuple[Any, ...]]:
+    """Return (stride, extent) of the modes that move, the least stride, a positive one, first."""
     out: list[tuple[Any, ...]] = []
-    for s, d in modes:
+    numbers = True
+    for s, d in flat_modes(layout):
         if s == 1 or d == 0:
             continue
-        if (type(d) is not int and (isinstance(d, Basis) or same(d, 0))) or d < 0:
+        if type(d) is not int:
+            numbers = False
+            if isinstance(d, Basis) or same(d, 0):
+                raise _not_positive(operation, layout, d)
+        if d < 0:
             raise _not_positive(operation, layout, d)
         out.append((d, s))
-    return out
+    return sorted(out) if numbers else in_order(out)
 
 
 def _not_positive(operation: str, layout: Layout, d: Any) -> ShapeError:
@@ -90,7 +95,7 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     ((2,2),2):((1@0,4@0),3@1)
     """
     free, hole = gaps(layout, cotarget)
-    if hole is not None and of_coordinates(layout):
+    if hole is not None and moves(layout.stride):
         raise uneven(layout, cotarget, hole)
     if hole is not None:
         end = cosize(pair(layout, free))
@@ -109,38 +114,44 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     >>> gaps(Layout((2, 2), (1, 3)), 12)
     (Layout(2, 6), 2)
     """
-    if of_coordinates(as_layout(layout)):
+    if moves(as_layout(layout).stride):
         return _gaps_of_axes(layout, cotarget)
     out: list[Mode] = []
     reach: Any = 1
     hole: Any = None
     gone: list[Mode] = []  # modes above a gap that a symbol may leave with one element
     try:
-        for d, s in in_order(_moving("complement", layout, flat_modes(layout))):
+        for d, s in _moving("complement", layout):
             if d % reach:
                 if d < reach:
                     raise _interleaved(layout, cotarget, d, reach)
                 hole = d // reach * reach if hole is None else hole
-            out.append((d // reach, reach))
+            if d != reach:
+                out.append((d // reach, reach))
             if type(s) is not int and d != reach:
                 gone.append((s, d))
             reach = d * s
-        end = adopted(product(cotarget) if is_tuple(cotarget) else cotarget)
-        if not is_integer(end) or not at_most(1, end):
-            raise ShapeError(
-                "complement",
-                {"layout": layout, "cotarget": repr(cotarget)},
-                "the cotarget must be a positive integer",
-                "use a size, or a shape",
-            )
+        end = cotarget if type(cotarget) is int and cotarget > 0 else _end_of(layout, cotarget)
         for s, d in gone:
             # Rounded up to whole gaps, the end would differ; whole gaps need no rounding.
             if end % d != 0:
                 same(s, 1)
         out.append((-(-end // reach), reach))
-        return from_modes(merged(out)), hole
+        return joined(out), hole
     except UndecidableError as error:
         raise error.within("complement", {"layout": layout, "cotarget": cotarget}) from None
+
+
+def _end_of(layout: Layout, cotarget: IntTuple) -> Any:
+    end = adopted(product(cotarget) if is_tuple(cotarget) else cotarget)
+    if not is_integer(end) or not at_most(1, end):
+        raise ShapeError(
+            "complement",
+            {"layout": layout, "cotarget": repr(cotarget)},
+            "the cotarget must be a positive integer",
+            "use a size, or a shape",
+        )
+    return end
 
 
 def _gaps_of_axes(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
@@ -219,9 +230,9 @@ def right_inverse(layout: Layout) -> Layout:
     (5,4):(4,1)
     """
     try:
-        if of_coordinates(as_layout(layout)):
+        if moves(as_layout(layout).stride):
             return by_axis("right_inverse", layout, lambda placed: _chained(layout, placed))
-        return from_modes(merged(_chained(layout, _placed(layout))))
+        return joined(_chained(layout, _placed(layout)))
     except UndecidableError as error:
         raise error.within("right_inverse", {"layout": layout}) from None
 
@@ -248,7 +259,7 @@ def _placed(layout: Layout) -> list[Placed]:
     """Return the merged modes with the index at which each starts."""
     out: list[Placed] = []
     where: Any = 1
-    for s, d in merged(flat_modes(layout)):
+    for s, d in merged([(layout.shape, layout.stride)]):
         out.append((s, d, where))
         where = where * s
     return out
@@ -271,9 +282,9 @@ def left_inverse(layout: Layout) -> Layout:
     (5,(2,4)):(4,(0,1)) (3,4):(0,2)
     """
     try:
-        if of_coordinates(as_layout(layout)):
+        if moves(as_layout(layout).stride):
             return by_axis("left_inverse", layout, lambda placed: _counted(layout, placed))
-        return from_modes(merged(_counted(layout, _placed(layout))))
+        return joined(_counted(layout, _placed(layout)))
     except UndecidableError as error:
         raise error.within("left_inverse", {"layout": layout}) from None
 
@@ -331,7 +342,6 @@ def nullspace(layout: Layout) -> Layout:
     )
 
 
-@typed
 def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Split a layout into (tile, rest), or each of its modes by a tuple of tilers.
 
@@ -344,12 +354,19 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """
     if tiler is None:
         return layout
-    if is_tuple(tiler):
-        _check_rank("logical_divide", layout, tiler)
-        parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
-        return make_layout(*parts, *list(layout)[len(tiler) :])
-    tile = as_tiler(tiler)
-    if of_coordinates(tile):
+    try:
+        if is_tuple(tiler):
+            _check_rank("logical_divide", layout, tiler)
+            parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
+            return make_layout(*parts, *list(layout)[len(tiler) :])
+        return _divided(layout, as_tiler(tiler))
+    except STUMBLES as error:
+        blame(logical_divide, (layout, tiler), error)
+        raise
+
+
+def _divided(layout: Layout, tile: Layout) -> Layout:
+    if moves(tile.stride):
         # The tile moves among the modes of the layout, each of which is an axis.
         axes = as_layout(layout).shape
         rest, hole = gaps(tile, axes if is_tuple(axes) else (axes,))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
@@ -19,7 +18,8 @@ from pycute_xe.layout import (
     make_ordered_layout,
     pair,
 )
-from pycute_xe.signatures import typed
+from pycute_xe.layout.core import moves
+from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import IntTuple, Shape, Tiler, adopted, is_integer, is_tuple
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 
-@typed
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
     """Repeat a layout: ``(block, copies)``, the copies where ``tiler`` puts them.
 
@@ -45,15 +44,23 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
     """
     if tiler is None:
         return block
-    if is_tuple(tiler):
-        parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
-        return make_layout(*parts, *list(block)[len(tiler) :])
-    copies, block = as_tiler(tiler), as_layout(block)
-    if of_coordinates(block):
+    try:
+        if is_tuple(tiler):
+            parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
+            return make_layout(*parts, *list(block)[len(tiler) :])
+        return _repeated(as_layout(block), as_tiler(tiler))
+    except STUMBLES as error:
+        blame(logical_product, (block, tiler), error)
+        raise
+
+
+def _repeated(block: Layout, copies: Layout) -> Layout:
+    if moves(block.stride):
         return pair(block, composition(_room(block, copies), copies))
-    most = product(block.shape) * cosize(copies)
+    end = cosize(copies)
+    most = product(block.shape) * end
     free, hole = gaps(block, most)
-    if hole is not None and product(free.shape) < cosize(copies):
+    if hole is not None and product(free.shape) < end:
         raise uneven(block, most, hole)
     return pair(block, composition(free, copies))
 
@@ -65,7 +72,7 @@ def _room(block: Layout, copies: Layout) -> Layout:
     """
     ends = coshape(block)
     most = product(block.shape) * product(coshape(copies))
-    if of_coordinates(copies):
+    if moves(copies.stride):
         room = tuple(product(end) * most for end in ends)
     else:
         room = (*(1 for _ in ends[1:]), product(ends[-1]) * most)

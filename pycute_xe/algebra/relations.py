@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
-from pycute_xe.algebra.compose import flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import flat_modes, joined, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import CuteError, DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import product
@@ -150,7 +150,7 @@ def image(layout: Layout) -> Layout:
                 "use strides that divide each other where modes overlap",
             )
         reach += (s - 1) * d
-    return from_modes(merged(out))
+    return joined(out)
 
 
 def _order(layout: Layout, mode: Mode) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, cast
 
 from pycute_xe.algebra import composition, zipped_divide
-from pycute_xe.algebra.compose import flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import flat_modes, joined
 from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import GivenBlock, as_operation, make_copy_atom
 from pycute_xe.atom.mma_atom import Operand
@@ -220,7 +220,7 @@ def _visited_blocks(
     subgroups = composition(threads, mma.operand_subgroups(operand))
     # Coalesced, so that blocks may cut through atoms: a reorder then puts the values right.
     seen = composition(block_of, subgroup_fragment(mma, operand))
-    messages = from_modes(merged(mode for mode in flat_modes(seen) if mode[1] != 0))
+    messages = joined(mode for mode in flat_modes(seen) if mode[1] != 0)
     return make_layout(composition(block_of, subgroups), messages)
 
 

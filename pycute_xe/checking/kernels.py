@@ -313,7 +313,7 @@ def _(body: Body, statement: ir.Mma) -> None:
 @JUDGED.of(
     *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
     *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait),
-    *(ir.Await, ir.Signal),
+    *ir.COUNTING,
 )
 def _(body: Body, statement: ir.Statement) -> None:
     """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""

@@ -101,6 +101,19 @@ def _(writer: Writer, statement: ir.If) -> None:
     writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
 
 
+@OPENCL.of(ir.FetchAdd)
+def _(writer: OpenCLWriter, statement: ir.FetchAdd) -> None:
+    """One subgroup adds; barriers keep the ticket from being read too early, or replaced."""
+    counter, ticket = (
+        c_text(Index.element(name, *at))
+        for name, at in ((statement.operand, statement.at), (statement.into, statement.place))
+    )
+    writer.put("barrier(CLK_GLOBAL_MEM_FENCE);")
+    by = c_text(statement.by)
+    writer.put(f"if ({SUBGROUP_INDEX} == 0) XE_TICKET({ticket}, {counter}, {by});")
+    writer.put("barrier(CLK_GLOBAL_MEM_FENCE);")
+
+
 @OPENCL.of(*LOWERED)
 def _(writer: OpenCLWriter, statement: ir.Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):

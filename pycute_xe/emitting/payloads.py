@@ -16,6 +16,7 @@ from pycute_xe.emitting.shared import messages
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.weaving import peak
 
 __all__ = ["Plan", "planned"]
@@ -92,20 +93,23 @@ def _sent(
             yield from _sent(kernel, registers, loop, statement.body, number * len(body) + i)
         elif isinstance(statement, (ir.Prefetch, ir.Load, ir.Store)):
             for message in messages(kernel, registers, statement):
-                yield _Sent(message, number, _trip(message, loop.var))
+                yield _Sent(message, number, _trip(message, loop))
 
 
-def _trip(message: asm.Message, var: str) -> tuple[int, int] | None:
+def _trip(message: asm.Message, loop: ir.Loop) -> tuple[int, int] | None:
     """Return how far x and y of a message move in a trip, None where not by a constant.
 
     What a rule forbids stays an instruction of its own, which the compiler judges.
     """
     if message.block.broken_rules("pvc"):
         return None
+    var = loop.var
     by = [dict(index.terms).get(var, 0) for index in (message.x, message.y)]
     moved = zip((message.x, message.y), by, strict=True)
     fixed = [*message.surface.at, *(index - Index(var) * c for index, c in moved)]
-    return None if any(var in index.names for index in fixed) else (by[0], by[1])
+    taken = {s.into for s in walk(loop.body) if isinstance(s, ir.FetchAdd)}
+    changed = (looked.operand in taken for index in fixed for looked in index.looked_up)
+    return None if any(var in i.names for i in fixed) or any(changed) else (by[0], by[1])
 
 
 def _plan(

@@ -254,6 +254,9 @@ XE_ADDS(iadd)
 
 // An element of 32 bits of an operand, so many bytes behind its start.
 #define XE_ELEMENT(OF, BYTE) (*(__global const xe_d *)((OF) + (BYTE)))
+// Add to a counter, and keep what it was.
+#define XE_TICKET(INTO, COUNTER, BY) \
+  (*(__global int *)&(INTO) = atomic_add((volatile __global int *)&(COUNTER), BY))
 // floor(a / b) for b > 0.
 static inline int xe_floor(int a, int b) { return (a - (a % b + b) % b) / b; }
 // ---- The kernel.

@@ -98,6 +98,17 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
 
 // An element of 32 bits of an operand, so many bytes behind its start.
 #define XE_ELEMENT(OF, BYTE) (*(__global const int *)((OF) + (BYTE)))
+// Add to a counter, and keep what it was: one addition for a subgroup.
+#define XE_TICKET(INTO, COUNTER, BY) \
+  { \
+    const ulong xe_from = (ulong)&(COUNTER), xe_to = (ulong)&(INTO); \
+    const int xe_by = (BY); \
+    __asm__ volatile("{\n.decl xe_old v_type=G type=d num_elts=16 align=GRF\n" \
+                     "lsc_atomic_iadd.ugm (M1_NM, 1) xe_old:d32 flat[%0]:a64 %2 %%null\n" \
+                     "lsc_store.ugm (M1_NM, 1) flat[%1]:a64 xe_old:d32\n}" \
+                     ::"rw"(xe_from), "rw"(xe_to), "rw"(xe_by)); \
+  }
+
 // floor(a / b) for b > 0.
 static inline int xe_floor(int a, int b) { return (a - (a % b + b) % b) / b; }
 // ---- The kernel.

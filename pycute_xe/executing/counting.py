@@ -15,6 +15,7 @@ from pycute_xe.executing.space import Space, anchors, given, grid_space, perform
 from pycute_xe.executing.surfaces import Placed, plan
 from pycute_xe.kernel import (
     AtomicStore,
+    FetchAdd,
     Kernel,
     Load,
     Mma,
@@ -89,6 +90,10 @@ def work_done(kernel: Kernel, statement: Statement, times: int, nbytes: int = 0)
         return Work(statement, times, _sent(touched), times, nbytes)
     if isinstance(statement, NamedWait):
         return Work(statement, times, barriers=times // statement.barrier.consumers)
+    if isinstance(statement, FetchAdd):  # one subgroup of each work-group adds
+        groups, counter = times // kernel.subgroups, kernel.operand(statement.operand)
+        nbytes = groups * counter.value_type.bits // 8
+        return Work(statement, times, "atomic", groups, nbytes, barriers=2 * groups)
     if touched.meets:
         turns = {"wait": 1, "both": 2}.get(touched.meets, 0)
         return Work(statement, times, barriers=turns * (times // kernel.subgroups))

@@ -55,7 +55,7 @@ def _placed(memory: Memory, problem: Problem, operand: Operand, target: Target) 
         if isinstance(given, Field):
             return place_field(memory, operand, given, target)
         return place(memory, operand, given, target)
-    counts = operand.role == "scratch" and operand.value_type.kind != "float"
+    counts = operand.is_counter
     if problem.pages:
         return place_pages(memory, operand, shape, target, 0 if counts else 0xFF)
     if counts:

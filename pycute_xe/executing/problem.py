@@ -291,7 +291,7 @@ class Problem:
         operand = self.kernel.operand(name)
         if operand.role == "inout":
             return np.array(self.inputs[name])
-        if operand.role == "scratch" and operand.value_type.kind != "float":
+        if operand.is_counter:
             return np.zeros(self.shape(name), host_dtype(operand.value_type))
         return poison(operand, self.shape(name))
 

@@ -34,6 +34,7 @@ from pycute_xe.kernel import (
     BarrierWait,
     Convert,
     Fence,
+    FetchAdd,
     Fill,
     If,
     Load,
@@ -426,7 +427,7 @@ def _named(thread: Thread, statement: NamedArrive | NamedWait, env: Env) -> Name
     return NamedBarrier(thread.index(barrier.number, env), barrier.producers, barrier.consumers)
 
 
-DOES.of(Await, Signal)(meet_at_counter)
+DOES.of(Await, Signal, FetchAdd)(meet_at_counter)
 
 
 @DOES.of(Fence)

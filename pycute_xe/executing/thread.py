@@ -13,7 +13,7 @@ from pycute_xe.arch import Target
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.surfaces import Placed
-from pycute_xe.kernel import Await, Fragment, Kernel, Load, Signal
+from pycute_xe.kernel import Await, FetchAdd, Fragment, Kernel, Load, Signal
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index
 from pycute_xe.machine import (
@@ -275,8 +275,10 @@ def from_codes(patterns: Array, bits: int) -> NDArray[np.uint8]:
 Meeting: TypeAlias = Arrive | Wait | CounterWait
 
 
-def meet_at_counter(thread: Thread, statement: Await | Signal, env: Env) -> Iterator[Meeting]:
-    """Let a subgroup wait at a counter, or signal one."""
+def meet_at_counter(
+    thread: Thread, statement: Await | Signal | FetchAdd, env: Env
+) -> Iterator[Meeting]:
+    """Let a subgroup wait at a counter, signal one, or take a ticket."""
     machine, name = thread.machine, statement.operand
     at = tuple(thread.index(index, env) for index in statement.at)
     placed, label = machine.placed[name], f"{name}{list(at)}"
@@ -305,14 +307,29 @@ def meet_at_counter(thread: Thread, statement: Await | Signal, env: Env) -> Iter
                 placed.address(at), to_bytes(np.array([value]), placed.operand.value_type)
             )
             _watched(thread, "adds", name, at)
+            if isinstance(statement, FetchAdd):
+                _kept(thread, statement, before, env)
             machine.close(thread.group)
             mine = machine.counters.groups[thread.group]
-            machine.counters.signal((name, at), before, value, mine)
+            if isinstance(statement, Signal):
+                machine.counters.signal((name, at), before, value, mine)
             turn = machine.counters.turn
             # Whoever waited goes first: what it should have waited for besides is not done then.
             yield CounterWait(lambda: machine.counters.turn > turn, f"{label} = {value} ({turn})")
     yield Arrive(label=label)
     yield Wait(label=label)
+
+
+def _kept(thread: Thread, statement: FetchAdd, ticket: int, env: Env) -> None:
+    """Write what a counter was to its place."""
+    machine, into = thread.machine, statement.into
+    placed, place = machine.placed[into], tuple(thread.index(i, env) for i in statement.place)
+    placed.element(machine.memory, place)  # refused outside
+    data = to_bytes(np.array([ticket]), placed.operand.value_type)
+    machine.memory.write(placed.address(place), data)
+    _watched(thread, "writes", into, place)
+    nbytes = placed.operand.value_type.bits // 8
+    machine.trace.message("atomic", f"ticket {ticket} of {statement.operand}", nbytes)
 
 
 def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None:

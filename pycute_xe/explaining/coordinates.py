@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pycute_xe.algebra.axes import axes_of, of_coordinates
+from pycute_xe.algebra.axes import axes_of
 from pycute_xe.basis import Basis
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining.explanation import Script, mode_text
 from pycute_xe.layout import Layout
+from pycute_xe.layout.core import moves
 
 __all__ = ["along_axes"]
 
@@ -28,7 +29,7 @@ def along_axes(
     """
 
     def explained(script: Script, layout: Any, *more: Any) -> Any:
-        if not isinstance(layout, Layout) or not of_coordinates(layout):
+        if not isinstance(layout, Layout) or not moves(layout.stride):
             return explainer(script, layout, *more)
         try:
             axes = axes_of(operation.__name__, layout)

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
-from pycute_xe.algebra.axes import of_coordinates
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
 from pycute_xe.algebra.product import logical_product
@@ -20,6 +19,7 @@ from pycute_xe.explaining.coordinates import along_axes
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
+from pycute_xe.layout.core import moves
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
@@ -202,7 +202,7 @@ def explain_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _PRODUCTS.by_mode(script, block, tiler)
     copies = as_tiler(tiler)
-    if of_coordinates(block):
+    if moves(block.stride):
         out = logical_product(block, copies)
         script.say(f"the block {block}, and the copies in its complement along each axis", out)
         return out
@@ -274,7 +274,7 @@ def explain_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _DIVIDES.by_mode(script, layout, tiler)
     tile = as_tiler(tiler)
-    if of_coordinates(tile):
+    if moves(tile.stride):
         out = inverse.logical_divide(layout, tile)
         script.say(f"the tile {tile} and its complement along each axis of {_plain(layout.shape)}")
         script.say("composed with the layout: (tile, rest)", out)

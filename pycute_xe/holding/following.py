@@ -70,6 +70,7 @@ from pycute_xe.kernel import (
     BarrierWait,
     Convert,
     Fence,
+    FetchAdd,
     Fill,
     If,
     Index,
@@ -326,6 +327,16 @@ def _(walker: Follower, statement: Await | Signal) -> None:
     raise undecided(
         f"{type(statement).__name__}: work-groups that wait for one another are not followed",
         "ask covers(plan), and run it with the reference executor",
+    )
+
+
+@HOLDS.of(FetchAdd)
+def _(walker: Follower, statement: FetchAdd) -> None:
+    """A ticket is a number that the order of arrival decides."""
+    del walker
+    raise undecided(
+        f"FetchAdd: what {statement.into} holds is decided by the order in which work-groups come",
+        "deal tiles out of one counter, each work-group until there is none left",
     )
 
 

@@ -302,36 +302,39 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
     >>> offset_of((1, 2), (4, 8), (8, 1))
     10
     """
-    if type(coord) is not int and is_tuple(coord):
-        if not is_tuple(shape) or len(coord) != len(shape):
-            raise CoordError(
-                "crd2idx",
-                {"coord": coord, "shape": shape},
-                "the coordinate has other modes than the shape",
-                "give one entry for each mode, or one integer for all",
-            )
-        total: Any = 0
-        for c, s, d in zip(coord, shape, stride, strict=True):
-            total = total + (c * d if type(c) is int and type(s) is int else offset_of(c, s, d))
+    total: Any = 0
+    if isinstance(coord, tuple):
+        if not isinstance(shape, tuple) or len(coord) != len(shape):
+            raise _other_modes(coord, shape)
+        for c, s, d in zip(coord, shape, stride):
+            if type(c) is int and type(s) is int:
+                total = total + c * d
+            else:
+                total = total + offset_of(c, s, d)
         return total
     if type(coord) is not int:
         if isinstance(coord, _NO_INDEX):
             raise _no_integer("crd2idx", coord, shape)
         coord = adopted(coord)
-    if type(shape) is int or not is_tuple(shape):
+    if not isinstance(shape, tuple):
         return coord * stride
-    if not shape:
-        return 0
-    total = 0
-    for s, d in zip(shape[:-1], stride[:-1], strict=True):
-        if type(s) is int:
-            total = total + coord % s * d
-            coord = coord // s
-        else:
-            size: Any = product(s)
-            total = total + offset_of(coord % size, s, d)
-            coord = coord // size
-    return total + offset_of(coord, shape[-1], stride[-1])
+    last = len(shape) - 1
+    for i, s in enumerate(shape):
+        size = s if type(s) is int else product(s)
+        part = coord
+        if i < last:
+            part, coord = coord % size, coord // size
+        total = total + (part * stride[i] if size is s else offset_of(part, s, stride[i]))
+    return total
+
+
+def _other_modes(coord: Coord, shape: Shape) -> CoordError:
+    return CoordError(
+        "crd2idx",
+        {"coord": coord, "shape": shape},
+        "the coordinate has other modes than the shape",
+        "give one entry for each mode, or one integer for all",
+    )
 
 
 def _no_integer(operation: str, entry: Any, shape: Shape) -> CoordError:

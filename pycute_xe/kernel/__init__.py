@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         BarrierWait,
         Convert,
         Fence,
+        FetchAdd,
         Fill,
         If,
         Load,
@@ -45,10 +46,14 @@ if TYPE_CHECKING:
         Store,
         Touched,
     )
+    from pycute_xe.kernel.kinds.argmax_rows import argmax_rows
     from pycute_xe.kernel.kinds.attention import attention
     from pycute_xe.kernel.kinds.attention_combine import attention_combine
     from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
     from pycute_xe.kernel.kinds.configured import from_cutlass
+    from pycute_xe.kernel.kinds.convolution import convolution
+    from pycute_xe.kernel.kinds.dealt import dealt_gemm, dealt_tiles
+    from pycute_xe.kernel.kinds.gates import gated_rows
     from pycute_xe.kernel.kinds.gemms import (
         dual_gemm,
         gemm,
@@ -57,8 +62,16 @@ if TYPE_CHECKING:
         specialised_gemm,
         split_k,
     )
+    from pycute_xe.kernel.kinds.kv_cache_write import kv_cache_write
+    from pycute_xe.kernel.kinds.moe import moe_gemm
+    from pycute_xe.kernel.kinds.mqa_logits import mqa_logits
+    from pycute_xe.kernel.kinds.norms import layer_norm, rms_norm
     from pycute_xe.kernel.kinds.parts import gmem_stride
+    from pycute_xe.kernel.kinds.quantize_rows import quantize_rows
     from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
+    from pycute_xe.kernel.kinds.rope import rope
+    from pycute_xe.kernel.kinds.scaled_gemm import block_scaled_gemm
+    from pycute_xe.kernel.kinds.softmax_rows import softmax_rows
     from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
     from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
     from pycute_xe.kernel.owning import Moved, owner_of
@@ -88,6 +101,7 @@ __all__ = [
     "Element",
     "Expression",
     "Fence",
+    "FetchAdd",
     "Fill",
     "Fragment",
     "If",
@@ -142,6 +156,20 @@ __all__ = [
     "specialised_gemm",
     "scheduled",
     "split_k",
+    "argmax_rows",
+    "convolution",
+    "dealt_gemm",
+    "dealt_tiles",
+    "gated_rows",
+    "kv_cache_write",
+    "moe_gemm",
+    "mqa_logits",
+    "layer_norm",
+    "rms_norm",
+    "quantize_rows",
+    "rope",
+    "block_scaled_gemm",
+    "softmax_rows",
     "top_k_gemm",
     "total",
     "walk",

@@ -74,18 +74,15 @@ def frozen(value: Any, name: str, level: int = 0) -> IntTuple:
     return tuple(frozen(mode, name, level + 1) for mode in value)
 
 
-def is_valid(shape: Shape, stride: Stride, level: int = 0) -> bool:
+def is_valid(shape: Any, stride: Any, level: int = 0) -> bool:
     """Tell quickly whether two trees of exact tuples, integers and basis elements make a layout."""
-    if type(shape) is int:
-        return shape >= 1 and type(stride) in _LEAVES
-    if type(shape) is not tuple or type(stride) is not tuple:
+    if type(shape) is not tuple:
+        return type(shape) is int and shape >= 1 and type(stride) in _LEAVES
+    if type(stride) is not tuple or len(shape) != len(stride) or level >= MOST_LEVELS:
         return False
-    shapes, strides = cast("tuple[Any, ...]", shape), cast("tuple[Any, ...]", stride)
-    if len(shapes) != len(strides) or level >= MOST_LEVELS:
-        return False
-    for s, d in zip(shapes, strides, strict=True):
+    for s, d in zip(shape, stride):
         if type(s) is int:
-            if s < 1 or type(d) not in _LEAVES:
+            if s < 1 or (type(d) is not int and type(d) not in _LEAVES):
                 return False
         elif not is_valid(s, d, level + 1):
             return False
@@ -178,6 +175,14 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
         )
 
 
+def _other_arguments(given: tuple[Any, ...]) -> InputError:
+    if given[0] is _LEFT_OUT:
+        return InputError("Layout", {}, "the shape is missing", "write Layout((4, 8), (8, 1))")
+    wrong = f"a layout takes a shape and a stride, not {len(given)} values"
+    text = quoted(given)
+    return InputError("Layout", {"values": text}, wrong, f"write Layout({text})")
+
+
 def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
     fix = "give one stride for each leaf of the shape, nested alike"
     if type(stride) is int:
@@ -216,13 +221,8 @@ class Layout:
 
     def __init__(self, shape: Shape = _LEFT_OUT, stride: Stride = None, *more: Never) -> None:
         """Check the shape, the strides and that they nest alike."""
-        if shape is _LEFT_OUT:
-            raise InputError("Layout", {}, "the shape is missing", "write Layout((4, 8), (8, 1))")
-        if more:
-            given = (shape, stride, *more)
-            wrong = f"a layout takes a shape and a stride, not {len(given)} values"
-            text = quoted(given)
-            raise InputError("Layout", {"values": text}, wrong, f"write Layout({text})")
+        if shape is _LEFT_OUT or more:
+            raise _other_arguments((shape, stride, *more))
         try:
             if stride is None:
                 shape = frozen(shape, "shape")
@@ -291,13 +291,13 @@ class Layout:
         """
         crd: Coord = coord[0] if len(coord) == 1 else coord
         try:
-            if type(crd) is not int and _has_none(crd):
-                return slice_(crd, self)
             index = offset_of(crd, self.shape, self.stride)
             return index if type(index) is int and index else completed(self.stride, index)
-        except STUMBLES as error:
-            blame(Layout.__call__, (self, *coord), error)
-            raise
+        except (CoordError, *STUMBLES) as error:
+            if not _has_none(crd):
+                blame(Layout.__call__, (self, *coord), error)
+                raise
+        return slice_(crd, self)
 
     def __len__(self) -> int:
         """Return the rank: the number of top-level modes."""
@@ -348,7 +348,7 @@ class Layout:
 
 def completed(strides: Stride, value: Any) -> Any:
     """Add zeros for the modes that the strides name and the value leaves out; offsets stay."""
-    if type(strides) is int:
+    if not moves(strides):
         return value
     zeros = [
         Basis(0, term.modes).as_coord()
@@ -356,7 +356,22 @@ def completed(strides: Stride, value: Any) -> Any:
         if isinstance(d, (Basis, BasisSum))
         for term in ((d,) if isinstance(d, Basis) else d.terms)
     ]
-    return sum(zeros, as_coordinate(value)) if zeros else value
+    return sum(zeros, as_coordinate(value))
+
+
+def moves(stride: Any) -> bool:
+    """Tell whether a tree of strides has a leaf that moves among coordinates.
+
+    >>> from pycute_xe.basis import E
+    >>> moves((4, (E(0), 1))), moves((4, 1))
+    (True, False)
+    """
+    if type(stride) is not tuple:
+        return isinstance(stride, (Basis, BasisSum))
+    for d in stride:  # noqa: SIM110 - a generator would double the time
+        if type(d) is not int and moves(d):
+            return True
+    return False
 
 
 def unchecked(shape: Shape, stride: Stride) -> Layout:
@@ -410,7 +425,7 @@ Layout((4, 8)) or make_layout(…)
 
 
 def _has_none(coord: Coord) -> bool:
-    if is_tuple(coord):
+    if isinstance(coord, tuple):
         for entry in coord:  # noqa: SIM110 - a generator would double the cost of a call
             if type(entry) is not int and _has_none(entry):
                 return True

@@ -144,13 +144,23 @@ def cosize(layout: Layout) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
-    reach = 1
-    shape = flatten_tuple(as_layout(layout).shape)
-    for s, d in zip(shape, flatten_tuple(layout.stride), strict=True):
-        if type(d) is not int:
-            return product(coshape(layout))
-        reach = reach + (s - 1) * (-d if d < 0 else d)
-    return reach
+    reach = _reach(as_layout(layout).shape, layout.stride)
+    return product(coshape(layout)) if reach is None else reach + 1
+
+
+def _reach(shape: Shape, stride: Stride) -> Any:
+    """Return the largest offset, ``None`` where a stride is not a number."""
+    if type(stride) is int:
+        return (shape - 1) * (-stride if stride < 0 else stride)
+    if type(stride) is not tuple:
+        return None
+    total: Any = 0
+    for s, d in zip(shape, stride):
+        reach = (s - 1) * abs(d) if type(d) is int else _reach(s, d)
+        if reach is None:
+            return None
+        total = total + reach
+    return total
 
 
 @typed

@@ -351,13 +351,15 @@ class Launch:
 
 def operands_in(memory: Memory, problem: Problem, target: Target) -> dict[str, Placed]:
     """Place the operands of a problem; in a memory of its own, always at the same addresses."""
-    return {
-        o.name: place(memory, o, problem.inputs[o.name], target)
-        if o.role in ("in", "inout")  # closed: only inputs have values before
-        else place_poison(memory, o, problem.shape(o.name), target)
-        for o in problem.kernel.operands
-        if o.modes
-    }
+    out: dict[str, Placed] = {}
+    for o in (one for one in problem.kernel.operands if one.modes):
+        if o.role in ("in", "inout"):  # closed: only inputs are given
+            out[o.name] = place(memory, o, problem.inputs[o.name], target)
+        elif o.is_counter:
+            out[o.name] = place(memory, o, problem.blank(o.name), target)
+        else:
+            out[o.name] = place_poison(memory, o, problem.shape(o.name), target)
+    return out
 
 
 def _demand_modelled(binary: Binary) -> None:

@@ -17,9 +17,10 @@ from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
 from pycute_xe.executing.space import Group, given, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.holding.patience import charge
-from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
+from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
 from pycute_xe.kernel.ir.operands import bind_sizes
+from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.kernel.spec.specification import Specification
@@ -175,7 +176,7 @@ def _too_large(kernel: Kernel, sizes: dict[str, int]) -> InputError:
 def together(kernel: Kernel) -> bool:
     """Whether work-groups read what others write, so that a part of a grid is not run alone."""
     scratch = any(o.role == "scratch" for o in kernel.operands)
-    return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    return scratch or any(isinstance(s, COUNTING) for s in kernel.statements())
 
 
 def _played_whole(

@@ -27,6 +27,7 @@ from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
+    FetchAdd,
     Index,
     Kernel,
     Load,
@@ -38,6 +39,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import doing
+from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.faults import Facts, least
 from pycute_xe.verifying.points import Space, index_text
@@ -323,7 +325,7 @@ def counts_plainly(kernel: Kernel) -> bool:
     >>> counts_plainly(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
     False
     """
-    counters = {s.operand for s in kernel.statements() if isinstance(s, (Await, Signal))}
+    counters = {s.operand for s in kernel.statements() if isinstance(s, COUNTING)}
     copied = {s.operand for s in kernel.statements() if isinstance(s, (Load, Store))}
     return bool(counters & (copied | _looked_up(kernel)))
 
@@ -342,7 +344,7 @@ class Counting(Facts):
         Raises `UndecidableError` where waits may order it, and for places known only in a run.
         """
         every = [_Met(n, s, a) for n, (s, a) in enumerate(situated(self.kernel.body))]
-        counters = [one for one in every if isinstance(one.statement, (Await, Signal))]
+        counters = [one for one in every if isinstance(one.statement, COUNTING)]
         plain = [one for one in every if isinstance(one.statement, (Load, Store))]
         sure: list[Failure | None] = []
         unsure: list[str] = []
@@ -355,7 +357,7 @@ class Counting(Facts):
             mine, theirs = _accessed(self.space, access), _counted(self.space, counter)
             if not _of_two(self.space, mine, theirs).is_empty:
                 unsure.append(f"{access.operand} {words} counts, and waits may order the two")
-            if isinstance(counter.statement, Signal):
+            if isinstance(counter.statement, (Signal, FetchAdd)):
                 before = [self._waited(one, counters) for one in (access, counter)]
                 first = mine - before[0].to(mine.names)
                 renamed = " and ".join(f"{n}{OTHER} = {n}" for n in self.space.naming.grid)
@@ -420,7 +422,7 @@ def _of_two(space: Space, mine: Region, theirs: Region) -> Region:
 def _counted(space: Space, counter: _Met) -> Region:
     """Return the sizes, the work-group and loops at which a counter is met, and its index."""
     naming, statement = space.naming, counter.statement
-    if not isinstance(statement, (Await, Signal)):
+    if not isinstance(statement, (Await, Signal, FetchAdd)):
         return Region.nothing(naming.sizes)
     variables = [n for n in space.names_around(counter.around) if n not in naming.sizes]
     extents = space.extents(statement.operand)

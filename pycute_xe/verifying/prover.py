@@ -20,6 +20,7 @@ from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
+from pycute_xe.verifying.tickets import given_tickets
 from pycute_xe.verifying.verdict import BUDGET, Failure, Proof, Verdict
 
 __all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
@@ -375,7 +376,8 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     shown = least[1] if least else None
     spent = perf_counter() - start
     verdict = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
-    planned = given_a_plan(kernel, fixed, verdict, verify_here)
+    drawn = given_tickets(kernel, fixed, verdict, verify_here)
+    planned = given_a_plan(kernel, fixed, drawn, verify_here)
     written = given_few_trips(kernel, fixed, planned, verify_here)
     return given_sizes(kernel, fixed, written, verify_here)
 

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from sampling import WHOLE
 
 from pycute_xe.algebra import (
     complement,
@@ -104,7 +105,7 @@ def random_coordinates(rng: random.Random) -> Layout:
 
 def test_random_inverses_and_complements() -> None:
     rng = random.Random(34)
-    for _ in range(300):
+    for _ in range(2000 if WHOLE else 20):
         layout = random_coordinates(rng)
         ranks = space(layout)
         seen = points(layout, ranks)

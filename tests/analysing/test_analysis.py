@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampling import WHOLE
 
 import pycute_xe as cx
 from pycute_xe import ComposedLayout, E, Layout, Swizzle, analysis, best_swizzle, esimd
@@ -52,10 +53,9 @@ def cost(elements: list[int], bits: int, count: int, width: int, segment: int) -
     return max(map(len, bank_words.values())), len(segments)
 
 
-@pytest.mark.long
 def test_every_figure_is_that_of_counting() -> None:
     rng = random.Random(30)
-    for _ in range(1000):
+    for _ in range(2000 if WHOLE else 30):
         layout = random_layout(rng)
         bits, lanes, vector = (
             rng.choice((4, 8, 16, 32, 64)),
@@ -92,7 +92,7 @@ def test_every_figure_is_that_of_counting() -> None:
 def test_permutations_against_applying_them() -> None:
     rng = random.Random(31)
     tried = 0
-    while tried < 100:
+    while tried < (500 if WHOLE else 20):
         modes = [rng.choice((2, 3, 4, 5)) for _ in range(rng.randint(1, 3))]
         strides = [prod(modes[:i]) for i in range(len(modes))]
         order = list(range(len(modes)))
@@ -175,9 +175,9 @@ def test_contiguity_and_permutations_as_tensor_layouts_expects() -> None:
     assert analysis(Layout(4, 2)).footprint.runs == ((0, 1), (2, 1), (4, 1), (6, 1))
 
 
-def test_banks_of_200_messages_of_the_machine() -> None:
+def test_banks_of_the_messages_of_the_machine() -> None:
     rng = random.Random(32)
-    for _ in range(200):
+    for _ in range(200 if WHOLE else 20):
         size = rng.choice((4, 8))
         stride = rng.choice((1, 2, 3, 4, 5, 8, 16, 17, 32))
         layout = Layout(16, stride)
@@ -197,7 +197,7 @@ def test_banks_of_200_messages_of_the_machine() -> None:
 
 def test_the_swizzle_is_the_best_of_all() -> None:
     rng = random.Random(33)
-    for _ in range(25):
+    for _ in range(100 if WHOLE else 3):
         rows = rng.choice((8, 16))
         pitch = rng.choice((16, 32, 64))
         lanes = rng.choice((8, 16))

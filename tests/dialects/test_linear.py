@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from sampling import EXAMPLES
 
 from pycute_xe import Layout, as_f2
 from pycute_xe.dialects import LinearLayout, parse
@@ -67,20 +68,9 @@ def through(layout: LinearLayout) -> list[int]:
     return offsets
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max(30, EXAMPLES), deadline=None)
 @given(shuffled())
 def test_text_and_layouts_lead_back(layout: LinearLayout) -> None:
-    check_round_trip(layout)
-
-
-@pytest.mark.long
-@settings(max_examples=2000, deadline=None)
-@given(shuffled())
-def test_2000_layouts_lead_back(layout: LinearLayout) -> None:
-    check_round_trip(layout)
-
-
-def check_round_trip(layout: LinearLayout) -> None:
     encoding = parse(str(layout))
     # Text does not say dimensions of extent 1 apart from bases, so the shape is given.
     assert encoding.linear(layout.shape) == layout
@@ -94,7 +84,7 @@ def check_round_trip(layout: LinearLayout) -> None:
     assert [exclusive(i) for i in range(len(offsets))] == offsets
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=max(30, EXAMPLES), deadline=None)
 @given(invertible())
 def test_the_inverse_undoes(layout: LinearLayout) -> None:
     back = layout.invert()
@@ -104,7 +94,7 @@ def test_the_inverse_undoes(layout: LinearLayout) -> None:
     assert same.bases == layout.bases
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=max(30, EXAMPLES), deadline=None)
 @given(invertible(), st.randoms(use_true_random=False))
 def test_invert_and_compose_leads_to_an_owner_of_the_same(layout: LinearLayout, rng) -> None:  # type: ignore[no-untyped-def]
     vectors = [layout.coordinate(column) for column in layout.columns] + [(0, 0)]

@@ -7,9 +7,10 @@ import os
 import random
 import subprocess
 import sys
-import threading
-import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ import pytest
 import pycute_xe as cx
 from pycute_xe.costing import devices
 from pycute_xe.errors import CuteError, InputError
-from pycute_xe.exploring import Space, explore
+from pycute_xe.exploring import Space, explore, search
 from pycute_xe.exploring.pricing import lower_bound, price
 from pycute_xe.exploring.rules import refusal, spills_expected
 
-FEW = Space((64, 128, 256), (64, 128, 256), (32,), ((2, 4), (4, 4), (8, 4)), (2,), (8,))
-ODD = Space((16, 48, 256), (32, 96, 256), (32, 64), ((1, 2), (4, 4), (8, 4)), (2,), (1, 4, 8))
+FEW = Space((64, 256), (64, 256), (32,), ((2, 4), (8, 4)), (2,), (8,))
+ODD = Space((16, 256), (32, 96), (32,), ((1, 2), (8, 4)), (2,), (1, 8))
 PROBLEMS = [{"M": 1000, "N": 4096, "K": 4097}, {"M": 8, "N": 1024, "K": 512}]
 
 
@@ -39,19 +40,18 @@ def judged_by_check(candidate: Any) -> bool:
 
 @pytest.mark.parametrize("types", [("bf16", "bf16", "f32", "bf16"), ("s8", "s8", "s32", "s32")])
 def test_what_arithmetic_refuses_check_refuses(types: Any) -> None:
-    every = list(Space(types=types))
+    every = [*islice(Space(types=types), 0, None, 97)]
     target = cx.get_target("bmg")
     passed = 0
-    for candidate in random.Random(1).sample(every, 40):
+    for candidate in random.Random(1).sample(every, 24):
         passed += not refusal(candidate, target)
         if refusal(candidate, target):
             assert not judged_by_check(candidate)
-    assert 0 < passed < 40
+    assert 0 < passed < 24
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("objective", ["least", "most"])
-@pytest.mark.parametrize("space", [FEW, ODD])
+@pytest.mark.parametrize(("space", "objective"), [(FEW, "least"), (ODD, "most")])
 def test_the_best_are_those_of_building_all(space: Space, objective: Any) -> None:
     device = devices()[0]
     found = explore(space, device, PROBLEMS, objective=objective, best=3)
@@ -140,14 +140,24 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_processes_that_are_killed_lose_nothing(tmp_path: Path) -> None:
+def test_processes_that_are_killed_lose_nothing(tmp_path: Path, monkeypatch: Any) -> None:
     """A worker is killed while batches are ahead; none is lost, none stands in the log twice."""
+    monkeypatch.setattr(search, "BATCH", 2)
     log, plain = tmp_path / "log.jsonl", explore(ODD, "b580", PROBLEMS)
     with ProcessPoolExecutor(2) as workers:
         workers.submit(os.kill, os.getpid(), 0).result()
         victim = next(iter(multiprocessing.active_children()))
-        threading.Timer(0.05, victim.kill).start()
-        assert explore(ODD, "b580", PROBLEMS, executor=workers, log=log) == plain
+        built: list[int] = []
+
+        def kill(number: int, _best: Any) -> None:
+            built.append(number)
+            victim.kill()
+            with suppress(BrokenProcessPool):
+                while True:  # until the pool has noticed
+                    workers.submit(os.getpid).result()
+
+        assert explore(ODD, "b580", PROBLEMS, executor=workers, log=log, progress=kill) == plain
+    assert built[0] < plain.built
     named = [line.split(b'"cost"')[0] for line in log.read_bytes().splitlines()]
     assert len(named) == len(set(named))
 
@@ -156,23 +166,21 @@ DRIVER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from test_explore import ODD, PROBLEMS
-from pycute_xe.exploring import explore
-print("begins", flush=True)
-explore(ODD, "b580", PROBLEMS, log=sys.argv[2])
+from pycute_xe.exploring import explore, search
+search.BATCH = 1
+explore(ODD, "b580", PROBLEMS, log=sys.argv[2], progress=lambda built, _: print(built, flush=True))
 """
 
 
 @pytest.mark.long
 def test_a_driver_that_is_killed_goes_on_from_its_log(tmp_path: Path) -> None:
-    """Killed at four moments, one behind the other, on one log."""
+    """Killed at two moments, one behind the other, on one log."""
     log, plain = tmp_path / "log.jsonl", explore(ODD, "b580", PROBLEMS)
-    chosen = random.Random(7)
-    for _ in range(4):
+    for _ in range(2):
         command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent), str(log)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as driver:
             assert driver.stdout is not None
-            driver.stdout.readline()
-            time.sleep(chosen.uniform(0, 0.5))
+            assert int(driver.stdout.readline()) < plain.built
             driver.kill()
     assert explore(ODD, "b580", PROBLEMS, log=log) == plain
     named = [line.split(b'"cost"')[0] for line in log.read_bytes().splitlines()]

@@ -18,7 +18,16 @@ from pycute_xe.checking.kernels import JUDGED
 from pycute_xe.errors import KernelError, UndecidableError
 from pycute_xe.executing.reference import DOES
 from pycute_xe.holding.following import HOLDS, follow
-from pycute_xe.kernel import Await, Kernel, Meanings, Signal, Statement, scheduled
+from pycute_xe.kernel import (
+    Await,
+    FetchAdd,
+    Kernel,
+    Meanings,
+    Signal,
+    Statement,
+    dealt_gemm,
+    scheduled,
+)
 from pycute_xe.kernel.ir.checks import FITS
 from pycute_xe.kernel.ir.listing import LINES
 from pycute_xe.kernel.schedules import SplitK, plan_tables
@@ -34,6 +43,8 @@ def arrays(kernel: Kernel) -> tuple[np.ndarray, ...]:
     if kernel.name == "scheduled":
         tables = plan_tables(SplitK(2, 2).plan((1, 1, 2)))
         return np.ones((8, 16), BF16), np.ones((16, 8), BF16), *tables.values()
+    if kernel.name == "dealt_gemm":
+        return np.ones((8, 16), BF16), np.ones((16, 32), BF16)
     if kernel.name == "gemm":
         return np.ones((8, 16), BF16), np.ones((16, 8), BF16)
     return (np.ones((8, 16), np.float32),) * 2
@@ -47,9 +58,13 @@ def held(kernel: Kernel) -> None:
     try:
         follow(kernel)
     except UndecidableError as error:  # an entry may say so of its kind
-        if error.condition.startswith(("SharedStore", "SharedLoad", "Await", "Signal")):
+        if error.condition.startswith(("SharedStore", "SharedLoad", "Await", "Signal", "FetchAdd")):
             return
         raise
+
+
+def groups(kernel: Kernel) -> dict[str, int]:
+    return {"U": 2} if kernel.name == "dealt_gemm" else {}
 
 
 Reader = Callable[[Kernel], Any]
@@ -58,7 +73,10 @@ TABLES: dict[str, tuple[Meanings[Any], Reader]] = {
     "LINES": (LINES, str),
     "JUDGED": (JUDGED, cx.check),
     "HOLDS": (HOLDS, held),
-    "DOES": (DOES, lambda kernel: cx.run(kernel, *arrays(kernel), executor="reference")),
+    "DOES": (
+        DOES,
+        lambda kernel: cx.run(kernel, *arrays(kernel), executor="reference", **groups(kernel)),
+    ),
 }
 
 
@@ -78,6 +96,8 @@ def with_kind(kind: type[Statement]) -> Kernel:
     """A kernel with a statement of a kind; shared memory last, since no proof goes past it."""
     if kind in (Await, Signal):
         return scheduled(gemm().mma)
+    if kind is FetchAdd:
+        return dealt_gemm(gemm().mma)
     name = kind.__name__
     alone = everything(shared=name.startswith("Shared"), named=name.startswith("Named"))
     return alone if any(type(s) is kind for s in alone.statements()) else gemm()

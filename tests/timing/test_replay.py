@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from compiled_cases import needs_compiler
 from compiled_kinds import CASES
+from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
@@ -42,7 +43,7 @@ def test_a_product_is_the_same_whatever_the_latencies(target: str) -> None:
     binary, given = product(target)
     assert binary.kernel is not None
     expected = cx.native.run(binary.kernel, **given, target=target)
-    for slower, seed in ((1.0, None), (20.0, None), (20.0, 3)):
+    for slower, seed in ((1.0, None), (20.0, 3)):
         got = replay(binary, slower=slower, seed=seed, **given)
         assert got, str(got)
         assert got.outputs is not None
@@ -103,10 +104,11 @@ def test_what_cannot_be_replayed_is_refused() -> None:
 
 @needs_compiler
 @pytest.mark.long
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("target", ["pvc", "bmg"])
+@pytest.mark.parametrize(
+    ("name", "target"), sampled([(n, t) for n in CASES for t in ("pvc", "bmg")], 1)
+)
 def test_binaries_of_every_kind_are_the_same_whatever_the_latencies(name: str, target: str) -> None:
+    """All of them in benchmarks/timed_execution.py, each at four settings."""
     kernel, given = CASES[name].make()
     binary = cx.native.compile(kernel, target)
-    assert (got := replay(binary, **given)), str(got)
     assert (got := replay(binary, slower=20.0, seed=2, **given)), str(got)

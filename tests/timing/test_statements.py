@@ -14,8 +14,8 @@ def test_statements_are_those_of_explain() -> None:
     """Each DPAS comes from the multiplication, as the kernel's only statement of that kind."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
     binary = cx.native.compile(cx.kernel.gemm(mma), "pvc")
-    plain = cx.native.timing(binary, "pvc", group=4)
-    found = cx.native.timing(binary, "pvc", group=4, statements=True)
+    plain = cx.native.timing(binary, "pvc", 1, group=4, trips=2)
+    found = cx.native.timing(binary, "pvc", 1, group=4, trips=2, statements=True)
     assert not any(each.statement for each in plain.instructions)
     assert (found.least, found.most, found.states) == (plain.least, plain.most, plain.states)
     dpas = [each for each in found.instructions if " dpas" in f" {each.text}"]

@@ -9,25 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
+from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
     Lifted,
     Lifter,
     Place,
+    bounds_of,
     index_field,
     joined,
     separated,
+    whole,
 )
 from pycute_xe.executing.arrays.values import (
     Value,
-    compact,
     gathered,
     has_points,
     numbers,
@@ -107,15 +110,16 @@ def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
 class Evaluation:
     """Values of terms where ``env`` says what variables are.
 
-    ``own`` are the variables that the evaluation around it does not have.
+    ``own`` are the variables that the evaluation around it does not have. In a trip of a loop,
+    ``ahead`` has what does not depend on the state for many trips, this one at ``turn`` of an axis.
     """
 
     run: Run
     env: dict[str, Field]
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
-    states: Mapping[str, tuple[tuple[Axis, ...], Array, Numeric]] = field(
-        default_factory=dict["str", "tuple[tuple[Axis, ...], Array, Numeric]"]
+    states: Mapping[str, tuple[tuple[Field, ...], Array, Numeric]] = field(
+        default_factory=dict["str", "tuple[tuple[Field, ...], Array, Numeric]"]
     )
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
@@ -128,13 +132,17 @@ class Evaluation:
     fixed: dict[Any, tuple[Any, Field, Index, list[tuple[tuple[str, ...], Ints]]]] = field(
         default_factory=dict["Any", "tuple[Any, Field, Index, list[tuple[tuple[str, ...], Any]]]"]
     )
+    ahead: Evaluation | None = None
+    turn: tuple[Axis, int] = (Axis(0), 0)
+    late: set[int] = field(default_factory=set[int])
 
     def value(self, term: Lifted) -> Value:
         """Return the value of a term."""
         if self.outer is not None and not term.names & self.own:
             return self.outer.value(term)
         if term.number not in self.values:
-            self.values[term.number] = VALUES[term.kind](self, term)
+            early = self.early(term, Evaluation.value)
+            self.values[term.number] = early or VALUES[term.kind](self, term)
         return self.values[term.number]
 
     def factor(self, term: Lifted) -> Value:
@@ -144,10 +152,25 @@ class Evaluation:
         if self.outer is not None and not term.names & self.own:
             return self.outer.factor(term)
         if term.number not in self.factors:
-            array, numeric = self.run.wide(term.given[0])
-            axes, elements = gathered(array, tuple(map(self.place, term.places)))
-            self.factors[term.number] = Value(axes, elements, numeric)
+            self.factors[term.number] = self.early(term, Evaluation.factor) or self.wide(term)
         return self.factors[term.number]
+
+    def wide(self, term: Lifted) -> Value:
+        """Return elements of an operand as they are multiplied."""
+        array, numeric = self.run.wide(term.given[0])
+        axes, elements = gathered(array, tuple(map(self.place, term.places)))
+        return Value(axes, elements, numeric)
+
+    def early(self, term: Lifted, asked: Callable[[Evaluation, Lifted], Value]) -> Value | None:
+        """Return what a term is at the trip at hand, where many trips tell it together."""
+        ahead = self.ahead
+        if ahead is None or not term.names <= ahead.env.keys() or term.number in ahead.late:
+            return None
+        try:
+            return asked(ahead, term).at(*self.turn)
+        except UndecidableError:  # each trip for itself may choose what has a value
+            ahead.late.add(term.number)
+            return None
 
     def place(self, place: Place) -> Field:
         """Return a place as a field."""
@@ -195,11 +218,22 @@ class Evaluation:
         over = term.given[1]
         key: Any = term.number if any(len(bound) == 3 for bound in over) else over
         if key not in self.sums:
-            self.sums[key] = _opened(self, term)
+            self.sums[key] = self.joined(term) or _opened(self, term)
         return self.sums[key]
 
-    def state(self, name: str) -> tuple[tuple[Axis, ...], Array, Numeric]:
-        """Return what a fragment holds when the trip at hand begins."""
+    def joined(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]] | None:
+        """Return the same for a trip as for many, where the sum is over the same in each."""
+        ahead = self.ahead
+        bounds = bounds_of(term.given[1])[1]
+        if ahead is None or any(self.turn[0] in ahead.env[name].axes for name in bounds):
+            return None
+        many, axis, tests = ahead.inside(term)
+        env = self.env | {name: many.env[name] for name in many.own}
+        inner = Evaluation(self.run, env, self, many.own, ahead=many, turn=self.turn)
+        return inner, axis, tests
+
+    def state(self, name: str) -> tuple[tuple[Field, ...], Array, Numeric]:
+        """Return what a fragment holds when the trip at hand begins; for which points, first."""
         if name in self.states:
             return self.states[name]
         if self.outer is None:
@@ -340,19 +374,16 @@ def _call(ev: Evaluation, term: Lifted) -> Value:
     axes = joined(value.axes for value in sorted(values, key=lambda v: -len(v.axes)))
     demand_room(axes)
     arrays = [Value(v.axes, numbers(v, numeric), numeric).over(axes) for v in values]
-    with np.errstate(all="ignore"):
-        result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
+    result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
-    shape = tuple(axis.size for axis in axes)
-    return Value(axes, np.broadcast_to(result.astype(dtype, copy=False), shape), numeric)
+    return Value(axes, whole(result.astype(dtype, copy=False), axes), numeric)
 
 
 def _converted(ev: Evaluation, term: Lifted) -> Value:
     to, one = term.given[0], ev.value(term.parts[0])
     if one.type == to:
         return one
-    with np.errstate(all="ignore"):
-        return Value(one.axes, convert(widened(one.array, one.type), to), to)
+    return Value(one.axes, convert(widened(one.array, one.type), to), to)
 
 
 def _summed(ev: Evaluation, term: Lifted) -> Value:
@@ -369,14 +400,12 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     if axis not in axes:
         axes = (*axes, axis)
     demand_room(axes)
-    whole: Array = Value(body.axes, array, numeric).over(axes)
-    shape = tuple(a.size for a in axes)
+    values: Array = Value(body.axes, array, numeric).over(axes)
     if not all(test.range[1] < 0 for test in tests if axis.size):
-        mask: Any = reduce(np.logical_and, (compact(test, axes) < 0 for test in tests))
-        whole = np.where(mask, whole, nothing)
-    whole, at = np.broadcast_to(whole, shape), axes.index(axis)
-    with np.errstate(all="ignore"):
-        totals = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
+        mask: Any = reduce(np.logical_and, (test.compact(axes) < 0 for test in tests))
+        values = np.where(mask, values, nothing)
+    at, values = axes.index(axis), whole(values, axes)
+    totals = row.ufunc().reduce(values, axis=at, dtype=array.dtype, initial=nothing)
     return Value(tuple(a for a in axes if a is not axis), totals, numeric)
 
 
@@ -389,7 +418,7 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
         if low >= 0:
             return ev.value(term.parts[1])
     axes = joined(test.axes for _ in (0,))
-    below = compact(test, axes) < 0
+    below = test.compact(axes) < 0
     if below.all():
         return ev.value(term.parts[0])
     if not below.any():
@@ -401,8 +430,8 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
     sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
     axes = joined(sides)
     demand_room(axes)
-    array = np.where(compact(test, axes) < 0, then.over(axes), otherwise.over(axes))
-    return Value(axes, np.broadcast_to(array, [a.size for a in axes]), numeric)
+    array = np.where(test.compact(axes) < 0, then.over(axes), otherwise.over(axes))
+    return Value(axes, whole(array, axes), numeric)
 
 
 def _common(one: Numeric, other: Numeric) -> Numeric:
@@ -419,10 +448,9 @@ def _state(ev: Evaluation, term: Lifted) -> Value:
     _, name, behind, _ = term.given
     if behind:
         array, numeric, leading = ev.run.exits(ev.run, term)
-        axes, elements = gathered(array, (*leading(ev), *map(ev.place, term.places[: _own(term)])))
-        return Value(axes, elements, numeric)
-    own, array, numeric = ev.state(name)
-    first = tuple(Field(0, (((axis,), np.arange(axis.size)),)) for axis in own)
+        first = leading(ev)
+    else:
+        first, array, numeric = ev.state(name)
     axes, elements = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
     return Value(axes, elements, numeric)
 
@@ -434,7 +462,7 @@ def _own(term: Lifted) -> int:
 
 def demand_room(axes: tuple[Axis, ...]) -> None:
     """Refuse, as undecided, an array over axes that would have more than `ROOM` elements."""
-    if np.prod([float(axis.size) for axis in axes]) > ROOM:
+    if prod(axis.size for axis in axes) > ROOM:
         raise undecided("an array would have more elements than are kept")
 
 

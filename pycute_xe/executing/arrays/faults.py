@@ -51,6 +51,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import chooses, doing
+from pycute_xe.kernel.ir.statements import COUNTING
 
 __all__ = ["demand_sound", "waits"]
 
@@ -67,7 +68,7 @@ Doing: TypeAlias = Load | Store | AtomicStore | Await | Signal
 
 def waits(kernel: Kernel) -> bool:
     """Whether work-groups wait for one another."""
-    return any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    return any(isinstance(s, COUNTING) for s in kernel.statements())
 
 
 @dataclass(eq=False)
@@ -240,6 +241,10 @@ Guard: TypeAlias = tuple[Choice, bool]
 def demand_sound(run: Run, followed: Followed) -> None:
     """Raise `UndecidableError` where a run may fault, or its order matters."""
     _meet(run.kernel, dict(run.sizes))
+    touched = [s.touched for s in run.kernel.statements()]
+    looked = {x.operand for one in touched for i in one.indices for x in i.looked_up}
+    if any(operand.written and operand.name in looked for operand in run.kernel.operands):
+        raise undecided("an index is looked up in what the kernel writes")
     if waits(run.kernel):
         demand_counted(run)
     else:
@@ -444,12 +449,7 @@ def _loads_before_stores(kernel: Kernel) -> None:
     """Demand that what is loaded of an operand that is stored to is what its subgroup stores."""
     stores = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Store, AtomicStore))]
     loads = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Load, Prefetch))]
-    looked = {
-        x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up
-    }
     written = {s.operand for s, _ in stores}
-    if looked & written:
-        raise undecided("an index is looked up in what the kernel writes")
     kinds = {name: {type(s) for s, _ in stores if s.operand == name} for name in written}
     if any(len(kind) > 1 for kind in kinds.values()):
         raise undecided("an operand is stored and added to")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count as counted
 from typing import Any
 
@@ -269,6 +270,7 @@ def _ends(nodes: tuple[Node, ...]) -> list[Node]:
     return out
 
 
+@lru_cache(maxsize=256)
 def _states_in(recurrence: Recurrence, name: str) -> list[State]:
     ends = _ends(nodes_of(recurrence, name))
     return [x for x in ends if isinstance(x, State) and x.recurrence is recurrence]
@@ -283,6 +285,7 @@ def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
     return out
 
 
+@lru_cache(maxsize=256)
 def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[str]:
     """Return the variables outside a recurrence on which a fragment's state depends."""
     loop = recurrence.loop

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,11 @@ from pycute_xe.executing.arrays.terms import (
     joined,
     points_of,
     separated,
+    whole,
 )
 from pycute_xe.executing.arrays.values import (
     Value,
     as_type,
-    compact,
     gathered,
     scattered,
 )
@@ -46,7 +47,7 @@ from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Leaf, Summed, undecided
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array, Ints
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.program import chooses
 from pycute_xe.numeric import Numeric
@@ -99,8 +100,30 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     return Stored(write, space, tuple(places), lift(lifter, write.node, space), tests)
 
 
+Written: TypeAlias = tuple[dict[str, Field], tuple[Field, ...], bool]
+"""Variables as fields, the places of a store, and whether every element has one place."""
+
+
+def written(run: Run, one: Stored, shape: Sequence[int]) -> Written | None:
+    """Return where a write stores in an array of a shape, None where it stores nothing."""
+    env = constants(run.sizes)
+    groups = points_of(run.kernel, run.sizes, one.write.around, run.look_up)
+    for group in groups:
+        env |= group.with_axis(Axis(group.size))
+    env |= one.space.env(tuple(Axis(count) for count in one.space.index.shape))
+    if not all(group.size for group in groups):
+        return None
+    env, at, apart = _fused(run, _divided(run, env, one), one, shape)
+    return (env, at, apart) if all(axis.size for place in at for axis in place.axes) else None
+
+
 def store(
-    run: Run, one: Stored, array: Array, touched: NDArray[np.bool_] | None, loaded: bool
+    run: Run,
+    one: Stored,
+    written: Written,
+    array: Array,
+    touched: NDArray[np.bool_] | None,
+    loaded: bool,
 ) -> None:
     """Put what a write stores into an array; ``touched`` tells what others wrote.
 
@@ -109,16 +132,7 @@ def store(
     Raises `UndecidableError` where several writers meet, and one cannot tell who comes last.
     """
     name = one.write.statement.operand
-    groups = points_of(run.kernel, run.sizes, one.write.around, run.look_up)
-    if not all(group.size for group in groups):
-        return
-    env = constants(run.sizes)
-    for group in groups:
-        env |= group.with_axis(Axis(group.size))
-    env |= one.space.env(tuple(Axis(count) for count in one.space.index.shape))
-    env, at, apart = _fused(run, _divided(run, env, one), one, array.shape)
-    if not all(axis.size for place in at for axis in place.axes):
-        return
+    env, at, apart = written
     ev = Evaluation(run, env)
     value, tests = ev.value(one.term), tuple(map(ev.place, one.tests))
     axes = joined(place.axes for place in at)
@@ -133,8 +147,7 @@ def store(
         if gathered(touched, at)[1].any():
             raise undecided(f"two statements store one element of {name}")
         scattered(touched, at, Value((), np.asarray(True), run.types[name]), axes, False)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scattered(array, at, value, axes, one.adds)
+    scattered(array, at, value, axes, one.adds)
 
 
 def _of_writers(value: Value, others: tuple[Axis, ...], one: Stored, loaded: bool) -> Value:
@@ -156,13 +169,11 @@ def _added_up(value: Value, others: tuple[Axis, ...]) -> Value:
     numeric = value.type
     if numeric.kind == "float" and numeric.bits < 32:
         raise undecided("what is added is rounded each time")
-    array = value.over(kept := joined((value.axes, others)))
-    whole = np.broadcast_to(array, [axis.size for axis in kept])
+    every = value.whole(kept := joined((value.axes, others)))
     along = tuple(i for i, axis in enumerate(kept) if axis in others)
     left = tuple(axis for axis in kept if axis not in others)
     dtype = host_dtype(numeric)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return Value(left, whole.sum(axis=along, dtype=dtype), numeric)
+    return Value(left, every.sum(axis=along, dtype=dtype), numeric)
 
 
 def _flattened(
@@ -173,20 +184,17 @@ def _flattened(
     tests: tuple[Field, ...],
 ) -> tuple[tuple[Field, ...], tuple[Axis, ...], Value]:
     """Return places and values one by one, of those that lie inside."""
-    whole = tuple(axis.size for axis in axes)
     inside = np.ones((1,) * len(axes), np.bool_)
     for place, extent in zip(at, shape, strict=True):
-        index = compact(place, axes)
+        index = place.compact(axes)
         inside = inside & (index >= 0) & (index < extent)
     for test in tests:
-        inside = inside & (compact(test, axes) < 0)
-    inside = np.broadcast_to(inside, whole)
+        inside = inside & (test.compact(axes) < 0)
+    inside = whole(inside, axes)
     count = int(inside.sum())
     axis = Axis(count)
-    new = np.broadcast_to(value.over(axes), whole)[inside]
-    places = tuple(
-        Field(0, (((axis,), np.broadcast_to(compact(p, axes), whole)[inside]),)) for p in at
-    )
+    new = value.whole(axes)[inside]
+    places = tuple(Field(0, (((axis,), p.over(axes)[inside]),)) for p in at)
     return places, (axis,), Value((axis,), new, value.type)
 
 
@@ -344,6 +352,10 @@ def _in_order(place: Field, axes: tuple[Axis, ...], extent: int) -> _Line:
 # ------------------------------------------------------------ planning
 
 
+KEPT, ROOM = 4, 1 << 20
+"""Sizes of which a plan remembers where its stores go, and how many numbers of each."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A kernel's stores as terms."""
@@ -353,6 +365,36 @@ class Plan:
     lifter: Lifter
     stores: tuple[Stored, ...]
     again: frozenset[tuple[str, str]]
+    sized: dict[object, tuple[Written | None, ...]] = field(
+        default_factory=dict["object", "tuple[Written | None, ...]"]
+    )
+
+    def at(self, run: Run) -> tuple[Written | None, ...]:
+        """Return where each store of a sound run goes, which its sizes and look-ups tell.
+
+        Raises `UndecidableError` where the run may fault, or its order matters.
+        """
+        looked = {x.operand for i in self.indices for x in i.looked_up}
+        tables = tuple(sorted((x, run.memory[x].tobytes()) for x in looked))
+        key = tuple(run.sizes.items()), tables
+        if key not in self.sized:
+            demand_sound(run, self.followed)
+            shapes = (run.memory[one.write.statement.operand].shape for one in self.stores)
+            places = tuple(map(partial(written, run), self.stores, shapes))
+            if sum(f.room for one in places if one for f in (*one[0].values(), *one[1])) > ROOM:
+                return places
+            while len(self.sized) >= KEPT:
+                del self.sized[next(iter(self.sized))]
+            self.sized[key] = places
+        return self.sized[key]
+
+    @cached_property
+    def indices(self) -> frozenset[Index]:
+        """The indices of statements and of the grid."""
+        counts = (count for _, count in self.kernel.grid)
+        return frozenset(i for s in self.kernel.statements() for i in s.touched.indices).union(
+            counts
+        )
 
 
 def plan(kernel: Kernel) -> Plan:
@@ -406,13 +448,16 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     types = {o.name: o.value_type for o in (*kernel.operands, *kernel.fragments, *kernel.shared)}
     again = frozenset[tuple[str, str]]() if turns else made.again
     run = Run(kernel, problem.sizes, memory, made.lifter, exits, types=types, again=again)
-    demand_sound(run, made.followed)
+    places = made.at(run)
     counts = [one.write.statement.operand for one in made.stores]
     several = {name for name in out if counts.count(name) > 1 and not (turns and name in loaded)}
     touched = {name: np.zeros(out[name].shape, np.bool_) for name in several}
-    for one in made.stores:
+    for one, where in zip(made.stores, places, strict=True):
         name = one.write.statement.operand
-        store(run, one, out[name], touched.get(name), name in loaded and not turns)
+        if where is None:
+            continue
+        with np.errstate(all="ignore"):
+            store(run, one, where, out[name], touched.get(name), name in loaded and not turns)
     return {o.name: out[o.name] for o in kernel.outputs}
 
 

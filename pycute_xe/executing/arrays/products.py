@@ -13,10 +13,10 @@ from pycute_xe.executing.arrays.terms import (
     Field,
     Lifted,
     joined,
+    whole,
 )
 from pycute_xe.executing.arrays.values import (
     Value,
-    compact,
     contract,
     gathered,
     has_points,
@@ -78,9 +78,8 @@ def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
     """Return the products that a sum is made of, and what each is summed over."""
     inner, axis, tests = ev.inside(term)
     masks = tuple((test, True) for test in tests)
-    return [
-        (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
-    ]
+    products = _products(inner, term.parts[0])
+    return [(axis, replace(one, tests=(*one.tests, *masks)) if masks else one) for one in products]
 
 
 def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
@@ -117,9 +116,9 @@ def _masked(product: _Product) -> tuple[Value, Value | None]:
             raise undecided("a condition leaves out products with what is not finite")
         axes = joined((one.axes, test.axes))
         demand_room(axes)
-        kept = (compact(test, axes) < 0) == holds
+        kept = (test.compact(axes) < 0) == holds
         array = np.where(kept, one.over(axes), np.zeros((), one.array.dtype))
-        made = Value(axes, np.broadcast_to(array, [a.size for a in axes]), one.type)
+        made = Value(axes, whole(array, axes), one.type)
         x, y = (made, other) if first else (x, made)
     return x, y
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ from pycute_xe.executing.arrays.terms import (
     index_field,
     joined,
     points_of,
+    whole,
 )
 from pycute_xe.executing.arrays.values import (
     Value,
     as_type,
-    compact,
 )
 from pycute_xe.holding.nodes import Recurrence, undecided
 from pycute_xe.kernel.arrays import Array
@@ -90,15 +91,14 @@ def _number_of(group: Points, env: dict[str, Field]) -> Field:
     asked: Any = np.zeros((1,) * len(axes), np.int64)
     keys: Any = np.zeros(group.size, np.int64)
     for name, low, span in zip(names, lows, spans, strict=True):
-        asked = asked * span + (compact(env[name], axes) - low)
+        asked = asked * span + (env[name].compact(axes) - low)
         keys = keys * span + (group.columns[name] - low)
     order = np.argsort(keys)
     places = np.asarray(np.searchsorted(keys[order], asked), np.int64)
     numbers = order[np.minimum(places, group.size - 1)]
     if (keys[numbers] != asked).any():
         raise undecided("state of work-groups that have none is asked for")
-    shape = tuple(axis.size for axis in axes)
-    return Field(0, ((axes, np.broadcast_to(numbers, shape)),)) if axes else Field(int(numbers))
+    return Field(0, ((axes, whole(numbers, axes)),)) if axes else Field(int(numbers))
 
 
 def _scanned(
@@ -122,7 +122,7 @@ def _scanned(
     rows = max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
     for ranges in _blocks([groups[g].size for g in used], rows):
         chosen = dict(zip(used, ranges, strict=True))
-        _block(run, recurrence, parts, groups, chosen, arrays)
+        _block(run, recurrence, parts, groups, chosen, rows, arrays)
     return parts, groups, arrays
 
 
@@ -146,6 +146,7 @@ def _block(
     parts: dict[str, _Part],
     groups: list[Points],
     chosen: dict[int, range],
+    rows: int,
     arrays: dict[str, Array],
 ) -> None:
     env = constants(run.sizes)
@@ -153,39 +154,47 @@ def _block(
     for number, which in chosen.items():
         axes[number] = Axis(len(which))
         env |= groups[number].some(np.arange(which.start, which.stop)).with_axis(axes[number])
-    own: dict[str, tuple[Axis, ...]] = {}
+    axes_of: dict[str, tuple[Axis, ...]] = {}
     shared: dict[str, Axis] = {}
     for part in parts.values():
         pairs = zip(part.space.names, part.counts, strict=True)
-        own[part.name] = tuple(shared.setdefault(name, Axis(count)) for name, count in pairs)
-        env |= part.space.env(own[part.name])
+        own = tuple(shared.setdefault(name, Axis(count)) for name, count in pairs)
+        axes_of[part.name] = (*(axes[g] for g in part.groups), *own)
+        env |= part.space.env(own)
     outer = Evaluation(run, env)
-    leading = {p.name: tuple(axes[g] for g in p.groups) for p in parts.values()}
-    state = {
-        p.name: _whole(outer.value(p.start), (*leading[p.name], *own[p.name]), p.type)
+    points = {
+        p.name: tuple(Field(0, (((axes[g],), np.arange(axes[g].size)),)) for g in p.groups)
         for p in parts.values()
     }
-    loop = recurrence.loop
-    start, stop = (index_field(i, env, run.look_up) for i in (loop.start, loop.stop))
+    state = {p.name: _whole(outer.value(p.start), axes_of[p.name], p.type) for p in parts.values()}
     if not all(axis.size for axis in axes.values()):
         return
+    loop = recurrence.loop
+    start, stop = (index_field(i, env, run.look_up) for i in (loop.start, loop.stop))
+    every = trips(loop, start.range[0], stop.range[1])
     marker = frozenset({loop.var, f"state {id(recurrence)}"})
-    for trip in trips(loop, start.range[0], stop.range[1]):
-        begun, ended = start + Field(-trip), stop + Field(-trip)  # begun <= 0 < ended
-        if begun.range[0] > 0 or ended.range[1] <= 0:
-            continue
-        everyone = begun.range[1] <= 0 and ended.range[0] > 0
-        states = {n: (leading[n], array, parts[n].type) for n, array in state.items()}
-        inner = Evaluation(run, {**env, loop.var: Field(trip)}, outer, marker, states)
-        new: dict[str, Array] = {}
-        for part in parts.values():
-            every = (*leading[part.name], *own[part.name])
-            step = _whole(inner.value(part.step), every, part.type)
-            if not everyone:
-                goes = (compact(begun, every) <= 0) & (compact(ended, every) > 0)
-                step = np.where(goes, step, state[part.name])
-            new[part.name] = step
-        state = new
+    many = max(1, BLOCK // max(1, rows * prod(map(len, chosen.values()))))
+    for turns in (every[i : i + many] for i in range(0, len(every), many)):
+        axis = Axis(len(turns))
+        told = {loop.var: Field(0, (((axis,), np.array(turns, np.int64)),))}
+        ahead = Evaluation(run, {**env, **told}, outer, frozenset({loop.var}))
+        for turn, trip in enumerate(turns):
+            begun, ended = start + Field(-trip), stop + Field(-trip)  # begun <= 0 < ended
+            if begun.range[0] > 0 or ended.range[1] <= 0:
+                continue
+            states = {n: (points[n], array, parts[n].type) for n, array in state.items()}
+            here = {**env, loop.var: Field(trip)}
+            inner = Evaluation(run, here, outer, marker, states, ahead=ahead, turn=(axis, turn))
+            everyone = begun.range[1] <= 0 and ended.range[0] > 0
+            new: dict[str, Array] = {}
+            for part in parts.values():
+                own = axes_of[part.name]
+                step = _whole(inner.value(part.step), own, part.type)
+                if not everyone:
+                    goes = (begun.compact(own) <= 0) & (ended.compact(own) > 0)
+                    step = np.where(goes, step, state[part.name])
+                new[part.name] = step
+            state = new
     for part in parts.values():
         into = tuple(slice(chosen[g].start, chosen[g].stop) for g in part.groups)
         arrays[part.name][into] = state[part.name]
@@ -195,5 +204,4 @@ def _whole(value: Value, axes: tuple[Axis, ...], numeric: Numeric) -> Array:
     """Return a value of a fragment's type over all axes of its state."""
     if any(axis not in axes for axis in value.axes):
         raise undecided("a state depends on more than its coordinates tell")
-    converted = as_type(value, numeric)
-    return np.broadcast_to(converted.over(axes), tuple(axis.size for axis in axes))
+    return as_type(value, numeric).whole(axes)

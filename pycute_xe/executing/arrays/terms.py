@@ -48,6 +48,7 @@ __all__ = [
     "run_of",
     "separated",
     "spread",
+    "whole",
     "Points",
     "constants",
     "joint",
@@ -79,7 +80,7 @@ class Field:
     offset: int = 0
     parts: tuple[tuple[tuple[Axis, ...], Ints], ...] = ()
 
-    @property
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The axes by which it changes."""
         return tuple(dict.fromkeys(axis for axes, _ in self.parts for axis in axes))
@@ -120,11 +121,20 @@ class Field:
 
     def over(self, axes: Sequence[Axis]) -> Ints:
         """Return the numbers as an array with these axes, which it must not go beyond."""
-        out: Any = np.full((1,) * len(axes), self.offset, np.int64)
+        return whole(self.compact(axes), axes)
+
+    def compact(self, axes: Sequence[Axis]) -> Ints:
+        """Return the same with an extent of 1 along axes that do not matter."""
+        out: Any = None if self.parts else np.full((1,) * len(axes), 0, np.int64)
         for own, numbers in self.parts:
-            out = out + spread(numbers, own, axes)
-        shape = tuple(axis.size for axis in axes)
-        return out if out.shape == shape else np.broadcast_to(out, shape)
+            part = spread(numbers, own, axes)
+            out = part if out is None else out + part
+        return out + self.offset if self.offset else out
+
+    @property
+    def room(self) -> int:
+        """How many numbers it keeps."""
+        return sum(numbers.size for _, numbers in self.parts)
 
     def moved(self, change: Mapping[Axis, tuple[Axis, Ints]]) -> Field:
         """Return the field where points of axes are points of others: ``change[old]``."""
@@ -138,11 +148,15 @@ class Field:
     @property
     def is_whole(self) -> bool:
         """Whether it counts the points of one axis."""
-        if self.offset or len(self.parts) != 1 or len(self.parts[0][0]) != 1:
-            return False
-        return run_of(self.parts[0][1]) == 0
+        return len(self.axes) == 1 and self.line[1] == 0
 
-    @property
+    @cached_property
+    def line(self) -> tuple[Ints, int | None]:
+        """The numbers one after the other; the first of them, where they follow on one another."""
+        flat = self.over(self.axes).reshape(-1)
+        return flat, run_of(flat)
+
+    @cached_property
     def range(self) -> tuple[int, int]:
         """The least and the greatest number it may have, where no axis is empty."""
         lows = [int(x.min()) for _, x in self.parts]
@@ -165,10 +179,18 @@ def _moved(
 
 def spread(array: Array, own: Sequence[Axis], axes: Sequence[Axis]) -> Array:
     """Return an array over some axes as one over more of them, of extent 1 where it has none."""
+    if own == axes:
+        return array
     order = [own.index(axis) for axis in axes if axis in own]
     if order != sorted(order):
         array = array.transpose(order)
     return array.reshape([axis.size if axis in own else 1 for axis in axes])
+
+
+def whole(array: Array, axes: Sequence[Axis]) -> Array:
+    """Return an array over axes at every point of them, where it has an extent of 1, too."""
+    shape = tuple(axis.size for axis in axes)
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def joined(groups: Iterable[Iterable[Axis]]) -> tuple[Axis, ...]:

@@ -9,12 +9,13 @@ several terms are elements of are computed once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.terms import Axis, Field, joined, run_of, spread
+from pycute_xe.executing.arrays.terms import Axis, Field, joined, spread, whole
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
@@ -26,7 +27,6 @@ __all__ = [
     "widened",
     "Value",
     "as_type",
-    "compact",
     "gathered",
     "has_points",
     "is_finite",
@@ -115,12 +115,24 @@ class Value:
         """Return the value with one axis more, along which it is the same."""
         if axis in self.axes:
             return self
-        shape = (*self.array.shape, axis.size)
-        return Value((*self.axes, axis), np.broadcast_to(self.array[..., None], shape), self.type)
+        axes = (*self.axes, axis)
+        return Value(axes, self.whole(axes), self.type)
+
+    def at(self, axis: Axis, point: int) -> Value:
+        """Return the value at a point of an axis."""
+        if axis not in self.axes:
+            return self
+        mode = self.axes.index(axis)
+        axes = (*self.axes[:mode], *self.axes[mode + 1 :])
+        return Value(axes, self.array[(slice(None),) * mode + (point,)], self.type)
 
     def over(self, axes: tuple[Axis, ...]) -> Array:
         """Return the array over more axes, of extent 1 where it is the same."""
         return spread(self.array, self.axes, axes)
+
+    def whole(self, axes: tuple[Axis, ...]) -> Array:
+        """Return the array at every point of more axes."""
+        return whole(self.over(axes), axes)
 
 
 def numbers(value: Value, to: Numeric) -> Array:
@@ -136,14 +148,6 @@ def as_type(value: Value, to: Numeric) -> Value:
         return value
     wide = widened(value.array, value.type)
     return Value(value.axes, (convert if to.kind == "float" else wrap)(wide, to), to)
-
-
-def compact(field: Field, axes: tuple[Axis, ...]) -> Ints:
-    """Return the numbers of a field over axes, of extent 1 along those that do not matter."""
-    out: Any = np.full((1,) * len(axes), field.offset, np.int64)
-    for own, part in field.parts:
-        out = out + spread(part, own, axes)
-    return out
 
 
 def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -162,7 +166,7 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     inside: Any = np.ones((1,) * len(axes), np.bool_)
     at: list[Ints] = []
     for place, extent in zip(places, array.shape, strict=True):
-        index = compact(place, axes)
+        index = place.compact(axes)
         if place.parts and index.size:
             low, high = int(index.min()), int(index.max())
         else:
@@ -173,7 +177,7 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
         at.append(index)
     if not array.size or not all(shape):
         return axes, np.zeros(shape, array.dtype)
-    elements = np.broadcast_to(array[tuple(at)], shape)
+    elements = whole(array[tuple(at)], axes)
     if not inside.all():
         elements = np.where(inside, elements, np.zeros((), array.dtype))
     return axes, elements
@@ -189,8 +193,7 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
     takes: list[tuple[int, Ints]] = []
     for mode, place in enumerate(places):
         extent = array.shape[mode]
-        at = place.over(place.axes).reshape(-1)
-        first = run_of(at)
+        at, first = place.line
         whole.append(at.size)
         if first is not None:
             low, high = max(first, 0), max(0, min(first + at.size, extent))
@@ -221,23 +224,19 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
     return axes, out.reshape(shape)
 
 
-def _run(at: Ints) -> slice | Ints:
-    """Return places as a slice where they follow on one another."""
-    first = run_of(at)
-    return at if first is None else slice(first, first + at.size)
-
-
 def scattered(
     array: Array, places: tuple[Field, ...], value: Value, axes: tuple[Axis, ...], add: bool
 ) -> None:
     """Put a value at places of an array, which all lie inside and apart; or add it there."""
-    shape = tuple(axis.size for axis in axes)
-    new = np.broadcast_to(value.over(axes), shape)
+    new = value.whole(axes)
     every = [axis for place in places for axis in place.axes]
     if len(every) == len(set(every)) and set(every) == set(axes):
         order = [axes.index(a) for a in every]
-        flat = [place.over(place.axes).reshape(-1) for place in places]
-        runs = [_run(at) for at in flat]
+        flat = [place.line[0] for place in places]
+        runs = [
+            at if first is None else slice(first, first + at.size)
+            for at, first in (place.line for place in places)
+        ]
         new = new.transpose(order).reshape([at.size for at in flat])
         if all(isinstance(run, slice) for run in runs):
             into = array[tuple(runs)]
@@ -246,7 +245,7 @@ def scattered(
         grid = np.ix_(*flat)
         array[grid] = array[grid] + new if add else new
         return
-    at = tuple(np.broadcast_to(compact(place, axes), shape) for place in places)
+    at = tuple(place.over(axes) for place in places)
     if add:
         np.add.at(array, at, new)
     else:
@@ -255,8 +254,7 @@ def scattered(
 
 def is_finite(value: Value) -> bool:
     """Whether every element is a finite number."""
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(widened(value.array, value.type)).all())
+    return bool(np.isfinite(widened(value.array, value.type)).all())
 
 
 def has_points(test: Field) -> bool:
@@ -297,18 +295,16 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
             left, right = (m[(None,) * len(extra)] for m in (left, right))
             axes = (*batch, *rows, *columns)
             shape = tuple(a.size for a in axes)
-        before = np.broadcast_to(spread(start.array, start.axes, axes), shape)
-        total = before.astype(start.array.dtype).reshape(
-            *(a.size for a in batch), left.shape[-2], right.shape[-2]
+        total = (
+            start.whole(axes)
+            .astype(start.array.dtype)
+            .reshape(*(a.size for a in batch), left.shape[-2], right.shape[-2])
         )
     if total is None and left.ndim == 2 and right.ndim == 2:
         left = _in_bands(left, right.shape[0])
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = multiplied_into(total, left, right, (x.type, y.type, to), step)
-        out = Value(axes, products.reshape(shape), to)
-        if start is None or narrow:
-            return out
-        return _added(out, start)
+    products = multiplied_into(total, left, right, (x.type, y.type, to), step)
+    out = Value(axes, products.reshape(shape), to)
+    return out if start is None or narrow else _added(out, start)
 
 
 def _in_bands(left: Array, columns: int) -> Array:
@@ -329,7 +325,7 @@ def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over
     """Return (batch…, own, over) of a value."""
     order = [value.axes.index(a) for a in (*batch, *own, over)]
     array = value.array.transpose(order)
-    flat = int(np.prod([a.size for a in own], dtype=np.int64))
+    flat = prod(a.size for a in own)
     return array.reshape(*(a.size for a in batch), flat, over.size)
 
 
@@ -340,4 +336,4 @@ def _added(accumulated: Value, start: Value) -> Value:
     other = spread(numbers(start, accumulated.type), start.axes, axes)
     if axes == accumulated.axes and one.dtype == other.dtype:
         return Value(axes, np.add(one, other, out=accumulated.array), accumulated.type)
-    return Value(axes, (one + other).astype(accumulated.array.dtype), accumulated.type)
+    return Value(axes, (one + other).astype(accumulated.array.dtype, copy=False), accumulated.type)

@@ -25,6 +25,7 @@ from pycute_xe.kernel.ir.statements import (
     BarrierWait,
     Convert,
     Fence,
+    FetchAdd,
     Fill,
     If,
     Load,
@@ -149,11 +150,15 @@ class KernelBuilder(Draft):
 
     def rows(self, name: str) -> Spread:
         """Return the tiling of a vector with a value for each row of a fragment's tile."""
-        return self._spread(name).along(0)
+        return self.spread_of(name).along(0)
 
     def columns(self, name: str) -> Spread:
         """Return the tiling of a vector with a value for each column of a fragment's tile."""
-        return self._spread(name).along(1)
+        return self.spread_of(name).along(1)
+
+    def one(self, name: str) -> Spread:
+        """Return the tiling of one value that all of a fragment's tile share."""
+        return self.spread_of(name).along(0).along(1)
 
     @typed
     def parts(self, tile: Tile, over: tuple[int, int]) -> Spread:
@@ -172,6 +177,7 @@ class KernelBuilder(Draft):
     def load(self, name: str, operand: Operand | str, tiling: Tiling, at: At) -> None:
         """Fill a fragment with a tile of an operand that begins ``at`` an index for each mode.
 
+        Values for the rows or columns of a tile lie along the operand's contiguous mode.
         What an MMA shares comes in the type and the order that it multiplies: a conversion and a
         reorder follow the load where they are needed.
         """
@@ -231,7 +237,7 @@ class KernelBuilder(Draft):
             wrong = f"{name} holds {source.value_type}, {memory.name} is of {memory.value_type}"
             fix = f'convert it first: convert("{name}_out", "{name}", "{memory.value_type}")'
             raise self._refused({"operand": memory, "fragment": source}, wrong, fix)
-        spread = self._spread(name)
+        spread = self.spread_of(name)
         made = copy or self._copy(memory, spread.share or spread, "store")
         modes = modes_of(memory, made)
         if copy is not None or min(spread.tile) > 1:
@@ -260,7 +266,7 @@ class KernelBuilder(Draft):
         """
         if tiling is not None:
             known = self._parts.fragment(tiling) if isinstance(tiling, str) else None
-            spread = self._spread(tiling) if isinstance(tiling, str) else self._tiled(tiling)
+            spread = self.spread_of(tiling) if isinstance(tiling, str) else self._tiled(tiling)
             usual = tiling.numeric if isinstance(tiling, Share) else "f32"
             kind = numeric or (known.value_type if known is not None else usual)
             slots = known.slots if known is not None else -(-len(spread.places) // 16)
@@ -286,7 +292,7 @@ class KernelBuilder(Draft):
             kept = known[name].value_type if name in known and not kinds else None
             numeric = kept or (kinds.pop() if len(kinds) == 1 else "f32")
         gathers = [(one.name, self._gather(one.name, name, spread)) for one in sources]
-        whole = [one.slots for one in sources if self._spread(one.name).tile == spread.tile]
+        whole = [one.slots for one in sources if self.spread_of(one.name).tile == spread.tile]
         slots = whole[0] if whole else known[name].slots
         self._fill(name, as_numeric(numeric), slots, spread)
         plain = Layout(16 * slots)
@@ -304,7 +310,7 @@ class KernelBuilder(Draft):
     def reorder(self, name: str, source: str, to: Tiling) -> None:
         """Permute the registers of a fragment into the order of a tiling of the same tile."""
         fragment, wanted = self._parts.fragment(source), self._tiled(to)
-        slots = self._turn(source, self._spread(source), wanted)
+        slots = self._turn(source, self.spread_of(source), wanted)
         self._fill(name, fragment.value_type, fragment.slots, wanted)
         self._append(Reorder(source, name, slots))
 
@@ -314,7 +320,7 @@ class KernelBuilder(Draft):
 
         Subgroups beside one another have parts of a row, whose sums are to be added.
         """
-        fragment, spread = self._parts.fragment(source), self._spread(source)
+        fragment, spread = self._parts.fragment(source), self.spread_of(source)
         if axis not in (0, 1):
             wrong = f"axis is {axis!r}, a tile has axes 0 and 1"
             raise self._refused({"fragment": fragment}, wrong, "use axis=1 to reduce rows")
@@ -335,7 +341,7 @@ class KernelBuilder(Draft):
             raise self._refused({}, wrong, "write KernelBuilder(name, mma), or give mma=…")
         for role, name in (("C", accumulator), ("A", a), ("B", b)):
             share = Share(by, role)  # pyright: ignore[reportArgumentType]
-            spread = self._spread(name)
+            spread = self.spread_of(name)
             if not spread.is_like(Spread.of_share(share)):
                 is_of = f"{spread.share.role} of its MMA" if spread.share else f"{spread.tile}"
                 wrong = f"{name} is spread as {is_of}, not as {share}, which the MMA takes here"
@@ -349,7 +355,7 @@ class KernelBuilder(Draft):
     def share(self, array: str, name: str, stage: Index | int = 0) -> None:
         """Store a fragment to an array of shared memory, each subgroup its part."""
         of = self._array(array)
-        spread = self._spread(name)
+        spread = self.spread_of(name)
         if spread.tile != of.tile:
             wrong = f"{name} is a tile of {spread.tile}, {array} holds one of {of.tile}"
             raise self._refused({"array": array, "fragment": name}, wrong, "use tiles of one size")
@@ -383,6 +389,14 @@ class KernelBuilder(Draft):
     def fence(self) -> None:
         """Make earlier stores to shared memory visible behind the next barrier."""
         self._append(Fence())
+
+    def ticket(
+        self, counter: Operand, at: At, into: Operand, place: At, by: Index | int = 1
+    ) -> Index:
+        """Add to a counter, and return what it was before, which ``into[place]`` keeps."""
+        own = _place(place)
+        self._append(FetchAdd(counter.name, _place(at), as_index(by), into.name, own))
+        return Index.element(into.name, *own)
 
     # ------------------------------------------------------------------ loops, conditions, the rest
 
@@ -441,7 +455,8 @@ class KernelBuilder(Draft):
         read = {n for t in touched for n in (*t.reads, *t.updates)}
         idle = [f.name for f in program.fragments if f.name not in read]
         memory = {n for t in touched for n in (*t.from_memory, *t.to_memory)}
-        looked = {x.operand for t in touched for i in t.indices for x in i.looked_up}
+        indices = [*(i for t in touched for i in t.indices), *(n for _, n in program.grid)]
+        looked = {x.operand for i in indices for x in i.looked_up}
         idle += [o.name for o in program.operands if o.name not in memory | looked]
         if idle:
             wrong = f"{idle[0]} is never used"

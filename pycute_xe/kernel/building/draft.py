@@ -205,7 +205,12 @@ class Draft:
         self._parts.shared_array(name)
         return self._arrays[name]
 
-    def _spread(self, name: str) -> Spread:
+    def fragment_of(self, name: str) -> Fragment:
+        """Return a fragment that is declared."""
+        return self._parts.fragment(name)
+
+    def spread_of(self, name: str) -> Spread:
+        """Return how a fragment's tile is spread over the registers of subgroups."""
         self._parts.fragment(name)
         spread = self._spreads.get(name)
         if spread is None:
@@ -233,7 +238,8 @@ class Draft:
             return operand_copy(by_registers(tiling.mma), role, order, numeric, operand.name)
         if not isinstance(tiling, Spread):
             tiling = Spread.even(tiling, self._parts.subgroups, axis, numeric.bits)
-        x = axis if len(operand.modes) > 1 else tiling.tile.index(max(tiling.tile))
+        # Values for rows or columns run along the operand's contiguous mode.
+        x = axis if min(tiling.tile) > 1 else tiling.tile.index(max(tiling.tile))
         return tiling.copy(verb, numeric, x)
 
     def _turn(self, name: str, spread: Spread, to: Spread) -> Layout:
@@ -251,10 +257,10 @@ class Draft:
 
     def _widest(self, names: list[str]) -> Spread:
         """Return the spread of a whole tile among fragments, of which others are broadcast."""
-        return max((self._spread(one) for one in names), key=lambda s: s.tile[0] * s.tile[1])
+        return max((self.spread_of(one) for one in names), key=lambda s: s.tile[0] * s.tile[1])
 
     def _gather(self, source: str, name: str, spread: Spread) -> Layout:
-        of = self._spread(source)
+        of = self.spread_of(source)
         if of.is_like(spread):
             return Layout(self._parts.fragment(source).elements)
         by = spread.gathered(of)

@@ -12,7 +12,7 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.converting import beyond
 from pycute_xe.errors import MOST_QUOTED, KernelError, quoted
 from pycute_xe.int_tuple import leaves as leaves_of
-from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
@@ -23,6 +23,7 @@ from pycute_xe.kernel.ir.statements import (
     BarrierWait,
     Convert,
     Fence,
+    FetchAdd,
     Fill,
     If,
     Load,
@@ -90,7 +91,24 @@ def check_slots(kernel: Program, statement: Statement, name: str, slots: int) ->
         )
 
 
-def check_counter(kernel: Program, statement: Await | Signal) -> None:
+def check_ticket(kernel: Program, statement: FetchAdd) -> None:
+    """Refuse a ticket that no element of another integer operand holds."""
+    check_counter(kernel, statement)
+    into, wrong = kernel.operand(statement.into), ""
+    fix = 'declare Operand(name, "s32", modes, role="scratch")'
+    if into.value_type.name != kernel.operand(statement.operand).value_type.name:
+        wrong = f"{into.name} holds {into.value_type}, the counter is of another type"
+    elif into.name == statement.operand:
+        wrong = f"{into.name} is the counter itself"
+    elif into.role not in ("out", "inout", "scratch"):
+        wrong = f"{into.name} has the role {into.role}, a ticket is written"
+    elif len(statement.place) != len(into.modes):
+        wrong = f"{into.name} has {len(into.modes)} modes, {len(statement.place)} indices are given"
+    if wrong:
+        raise unfit(kernel, {"statement": "FetchAdd", "operand": into}, wrong, fix)
+
+
+def check_counter(kernel: Program, statement: Await | Signal | FetchAdd) -> None:
     """Refuse a counter that is not an element of a writable 32-bit integer operand."""
     operand, wrong = kernel.operand(statement.operand), ""
     fix = 'declare Operand(name, "s32", modes, role="scratch")'
@@ -102,11 +120,19 @@ def check_counter(kernel: Program, statement: Await | Signal) -> None:
         )
     elif operand.role not in ("inout", "scratch"):
         wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
-    elif isinstance(statement, Signal) and statement.by.is_constant and statement.by.offset < 0:
-        wrong, fix = f"a counter only grows, the signal adds {statement.by}", "add 0 or more"
+    elif (
+        isinstance(statement, (Signal, FetchAdd))
+        and statement.by.is_constant
+        and statement.by.offset < 0
+    ):
+        wrong, fix = f"a counter only grows, the statement adds {statement.by}", "add 0 or more"
     if wrong:
         given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}
         raise unfit(kernel, given, wrong, fix)
+
+
+def _falls(by: Index) -> bool:
+    return by.is_constant and by.offset < 0
 
 
 def check_part(kernel: Program, part: Part) -> None:
@@ -410,6 +436,7 @@ def _(kernel: Program, statement: NamedArrive | NamedWait) -> None:
 FITS.of(Part)(check_part)
 FITS.of(SharedStore, SharedLoad)(check_shared)
 FITS.of(Await, Signal)(check_counter)
+FITS.of(FetchAdd)(check_ticket)
 
 
 @FITS.of(If, BarrierArrive, BarrierWait, Fence)

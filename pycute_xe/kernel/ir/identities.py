@@ -35,7 +35,7 @@ from pycute_xe.kernel.spec.specification import Claim
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
 
 THINGS = frozenset(
-    {"fragment", "source", "destination", "accumulator", "a", "b", "operand", "array"}
+    {"fragment", "source", "destination", "accumulator", "a", "b", "operand", "array", "into"}
 )
 """Fields of statements that name an operand, a fragment or a shared array."""
 

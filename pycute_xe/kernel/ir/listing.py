@@ -10,6 +10,7 @@ from typing import Any
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.bulk import entries
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.named import ROLES, NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.kernel.ir.statements import (
@@ -19,6 +20,7 @@ from pycute_xe.kernel.ir.statements import (
     BarrierWait,
     Convert,
     Fence,
+    FetchAdd,
     Fill,
     If,
     Load,
@@ -229,8 +231,12 @@ def line(statement: Statement) -> str:
     return LINES[statement](statement)
 
 
-def _place(statement: Prefetch | Load | Store | AtomicStore | Await | Signal) -> str:
-    return f"{statement.operand}[{', '.join(map(str, statement.at))}]"
+def _place(statement: Prefetch | Load | Store | AtomicStore | Await | Signal | FetchAdd) -> str:
+    return f"{statement.operand}[{_indices(statement.at)}]"
+
+
+def _indices(indices: tuple[Index, ...]) -> str:
+    return ", ".join(map(str, indices))
 
 
 def _messages(statement: Prefetch | Load | Store | AtomicStore) -> str:
@@ -259,6 +265,7 @@ _ROWS: dict[type[Statement], Callable[[Any], str]] = {
     Fence: lambda _: "fence     shared memory",
     Await: lambda s: f"await     {_place(s)} >= {s.least}",
     Signal: lambda s: f"signal    {_place(s)} += {s.by}",
+    FetchAdd: lambda s: f"ticket    {s.into}[{_indices(s.place)}] = {_place(s)}, += {s.by}",
     SharedStore: lambda s: f"share     {s.fragment} → {_part_of(s)}",
     SharedLoad: lambda s: f"share     {_part_of(s)} → {s.fragment}",
     If: lambda s: f"when {s.index} < {s.below}:",

@@ -91,6 +91,11 @@ class Operand:
         return tuple(sorted(frozenset[str]().union(*(mode.names for mode in self.modes))))
 
     @property
+    def is_counter(self) -> bool:
+        """Whether a launch begins with zeros in it: it is scratch, of integers."""
+        return self.role == "scratch" and self.value_type.kind != "float"
+
+    @property
     def written(self) -> bool:
         """Whether a kernel writes it."""
         return self.role != "in"

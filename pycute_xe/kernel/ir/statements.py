@@ -37,8 +37,10 @@ __all__ = [
     "Await",
     "BarrierArrive",
     "BarrierWait",
+    "COUNTING",
     "Convert",
     "Fence",
+    "FetchAdd",
     "Fill",
     "If",
     "Load",
@@ -270,6 +272,8 @@ class _Counting(Statement):
         for name in ("least", "by"):
             if hasattr(self, name):
                 object.__setattr__(self, name, as_index(getattr(self, name)))
+        if hasattr(self, "place"):
+            object.__setattr__(self, "place", tuple(map(as_index, self.place)))
 
 
 @checked_fields
@@ -294,6 +298,29 @@ class Signal(_Counting):
 
     touches = touching(from_memory="operand", to_memory="operand", indices="at by", meets="both")
     by: Index
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class FetchAdd(_Counting):
+    """Add ``by`` to a counter, and keep what it was before: ``into[place]`` is the ticket.
+
+    Behind the statement an index may look the ticket up, as ``Index.element(into, *place)``.
+    Additions to a counter follow one another in an order that nothing says; what a work-group
+    stored before is not seen by those that add later. C++: an ``atomic_ref::fetch_add`` whose
+    value is used.
+    """
+
+    touches = touching(
+        from_memory="operand", to_memory="operand into", indices="at by place", meets="both"
+    )
+    by: Index
+    into: str
+    place: tuple[Index, ...]
+
+
+COUNTING: tuple[type[Statement], ...] = (Await, Signal, FetchAdd)
+"""The kinds that look at counters, or change them."""
 
 
 # ------------------------------------------------------------ barriers

@@ -38,9 +38,20 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.kinds.attention_form import F32, Conditions, Form, Keys, Rows, Window, seen
-from pycute_xe.kernel.kinds.attention_loop import LOG2E, LOWEST, Mainloop
+from pycute_xe.kernel.kinds.attention_form import (
+    F32,
+    LOG2E,
+    Conditions,
+    Form,
+    Keys,
+    Rows,
+    Window,
+    seen,
+)
+from pycute_xe.kernel.kinds.attention_loop import Mainloop
+from pycute_xe.kernel.kinds.kv_cache_write import CacheOrder
 from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass
+from pycute_xe.kernel.kinds.rows import LOWEST
 from pycute_xe.kernel.kinds.side import MEET
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import (
@@ -215,7 +226,7 @@ class Ending:
         rows = (("tSrSum", self.rows.of_out),)
         # Where a part of the keys has none for a query, its sum is 0; any other is 1 at least.
         sums = apply("max", Slot("tSrSum"), 1.0) if form.splits > 1 else Slot("tSrSum")
-        out: list[Statement] = [Map(fragment, Slot(fragment) / sums, rows)]
+        out: list[Statement] = [Map(fragment, form.valued(Slot(fragment) / sums), rows)]
         if self.converts:
             out.append(Convert(fragment, "tOrN"))
             fragment = "tOrN"
@@ -293,7 +304,7 @@ def claims(form: Form) -> Specification:
     sums = claim.weights()
     if form.splits > 1:  # a part of the keys may have none for a query
         sums = apply("max", sums, 1.0)
-    value = claim.batched(claim.weighted() / sums)
+    value = claim.batched(form.valued(claim.weighted() / sums))
     out = [Claim("O", (*parts, *queries, "e"), rounded_to(form.out_type, value))]
     if form.out_type.name == "f32":
         out = [Claim("O", (*parts, *queries, "e"), value)]
@@ -328,7 +339,7 @@ class _Claim:
         if form.packed:
             query = (Index("h"), Index("t"))
         pair = Element("Q", (*query, d)) * Element(keys.k, form.of_keys(keys, key, d))
-        score: Expression = total(depth, "D", pair) * (Element("scale") * LOG2E)
+        score = form.scored(total(depth, form.depth, pair))
         conditions = seen(form, self.query, keys.first + key)
         for one, other in (*conditions, *self._part(key)):
             score = Where(one, other, score, Const(-inf))
@@ -421,6 +432,11 @@ def attention(
     splits: int = 1,
     kind: Numeric | str | None = None,
     out_type: Numeric | str = "f32",
+    kv: Numeric | str | None = None,
+    softcap: float | None = None,
+    latent: bool = False,
+    scales: bool = False,
+    cache: CacheOrder = "heads",
 ) -> Kernel:
     """Return the kernel ``O = softmax(scale · Q Kᵀ + mask) V`` for batches and heads.
 
@@ -439,7 +455,11 @@ def attention(
     batch, and ``lengths`` counts its keys. ``packed``: batches of different length lie one behind
     the other, and ``starts``, ``key_starts`` tell where, ``longest`` how many queries there are at
     most. ``splits``: the keys are parted over so many work-groups, whose O and lse
-    `attention_combine` puts together. ``kind`` is the type in memory, converted for the products.
+    `attention_combine` puts together. ``kind`` is the type in memory, converted for the products,
+    ``kv`` that of keys and values where it is another. ``softcap``: scores become ``softcap *
+    tanh(score / softcap)``. ``latent``: values are the first E of the E + R numbers of a key, as in
+    MLA. ``scales``: keys and values are stored divided by the scalars ``k_scale`` and ``v_scale``.
+    ``cache="tokens"``: a page is (page, G, D), not (G, page, D).
 
     Raises `KernelError` for tilings that do not fit one another, and for pages that a tile does not
     divide. C++: ``xe_fmha_fwd_mainloop.hpp``, ``xe_fmha_fwd_epilogue.hpp``.
@@ -467,6 +487,11 @@ def attention(
         splits=splits,
         kind=qk.atom.op.A if kind is None else as_numeric(kind),
         out_type=as_numeric(out_type),
+        kv=as_numeric(kv or kind or qk.atom.op.A),
+        softcap=softcap,
+        latent=latent,
+        scales=scales,
+        cache=cache,
     )
     form.check()
     loop, end = Mainloop(form), Ending(form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import inf
+from math import e, inf, log2
 from typing import TypeAlias
 
 from pycute_xe.algebra.compose import index_at
@@ -14,18 +14,30 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
+from pycute_xe.kernel.kinds.kv_cache_write import CacheOrder
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
-from pycute_xe.kernel.spec.expression import Const, Expression, Slot, Where, apply
+from pycute_xe.kernel.spec.expression import Const, Element, Expression, Slot, Where, apply
 from pycute_xe.kernel.spec.functions import reduction
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Form", "Keys", "Rows", "place_in_tile", "Conditions", "guarded", "seen", "unmasked"]
+__all__ = [
+    "LOG2E",
+    "Form",
+    "Keys",
+    "Rows",
+    "place_in_tile",
+    "Conditions",
+    "guarded",
+    "seen",
+    "unmasked",
+]
 
 # ------------------------------------------------------------ attention rows
 # Rows of scores in registers: where each element is, and what a row comes to.
 
 F32 = as_numeric("f32")
+LOG2E = log2(e)
 
 
 @lru_cache(maxsize=64)
@@ -161,6 +173,11 @@ class Form:
     splits: int
     kind: Numeric
     out_type: Numeric
+    kv: Numeric
+    softcap: float | None = None
+    latent: bool = False
+    scales: bool = False
+    cache: CacheOrder = "heads"
 
     @property
     def rows(self) -> int:
@@ -199,16 +216,16 @@ class Form:
         """All operands, in the order of a run."""
         kind, lead = self.kind, ("B", self.heads)
         queries = (self.heads, "T") if self.packed else (*lead, "M")
-        out = [Operand("Q", kind, (*queries, "D"))]
+        out = [Operand("Q", kind, (*queries, self.depth))]
         if self.cached:
             cache = ("G", "C") if self.packed else ("B", "G", "C")
-            out += [Operand("K0", kind, (*cache, "D")), self._values("V0", cache)]
+            out += self._keys_and_values("0", cache)
         keys = ("B", "G", "N")
         if self.page is not None:
-            keys = ("P", "G", self.page)
+            keys = ("P", "G", self.page) if self.cache == "heads" else ("P", self.page, "G")
         elif self.packed:
             keys = ("G", "N")
-        out += [Operand("K", kind, (*keys, "D")), self._values("V", keys)]
+        out += self._keys_and_values("", keys)
         if self.packed:
             out += [Operand("starts", "s32", ("U",)), Operand("longest", "s32", ())]
         if self.page is not None:
@@ -216,15 +233,49 @@ class Form:
         elif self.packed:
             out += [Operand("key_starts", "s32", ("U",))]
             out += [Operand("cache_starts", "s32", ("U",))] if self.cached else []
-        out += [Operand("scale", "f32", ())]
+        scalars = ("scale", "k_scale", "v_scale") if self.scales else ("scale",)
+        out += [Operand(name, "f32", ()) for name in scalars]
         out += [Operand("sink", "f32", (self.heads,))] if self.sink else []
         parts = (self.splits,) if self.splits > 1 else ()
         out += [Operand("O", self.out_type, (*parts, *queries, "E"), role="out")]
         out += [Operand("lse", "f32", (*parts, *queries), role="out")] if self.lse else []
         return tuple(out)
 
-    def _values(self, name: str, keys: tuple[Index | str | int, ...]) -> Operand:
-        return Operand(name, self.kind, (*keys, "E"))
+    def _keys_and_values(
+        self, number: str, keys: tuple[Index | str | int, ...]
+    ) -> tuple[Operand, ...]:
+        k = Operand(f"K{number}", self.kv, (*keys, self.depth))
+        return (k,) if self.latent else (k, Operand(f"V{number}", self.kv, (*keys, "E")))
+
+    @property
+    def depth(self) -> Index:
+        """How long a query and a key are."""
+        return Index("E") + Index("R") if self.latent else Index("D")
+
+    @property
+    def depth_tiles(self) -> Index:
+        """Tiles of the depth."""
+        return (self.depth + (self.tile[2] - 1)) // self.tile[2]
+
+    def modes(self, name: str) -> tuple[int, int]:
+        """Return the modes of an operand that rows and columns of a tile run along."""
+        rank = next(len(o.modes) for o in self.operands if o.name == name)
+        by_token = self.page is not None and self.cache == "tokens" and name in ("K", "V")
+        return rank - (3 if by_token else 2), rank - 1
+
+    def scored(self, product: Expression) -> Expression:
+        """Return the score of a query's product with a key, to base 2."""
+        scale: Expression = Element("scale")
+        if self.scales:
+            scale = scale * Element("k_scale")
+        if self.softcap is None:
+            return product * (scale * LOG2E)
+        capped = apply("tanh", product * (scale * (1 / self.softcap)))
+        return capped * (self.softcap * LOG2E)
+
+    def valued(self, value: Expression) -> Expression:
+        """Return a weighted sum of values as it is stored."""
+        return value * Element("v_scale") if self.scales else value
 
     @property
     def grid(self) -> tuple[tuple[str, Index], ...]:
@@ -254,8 +305,8 @@ class Form:
         out: list[Keys] = []
         if self.cached:
             first = self._batch("cache_starts") if self.packed else Index("C")
-            out.append(Keys("K0", "V0", "c", first, Index()))
-        return (*out, Keys("K", "V", "k", count, first))
+            out.append(Keys("K0", "K0" if self.latent else "V0", "c", first, Index()))
+        return (*out, Keys("K", "K" if self.latent else "V", "k", count, first))
 
     def tile_of(self, keys: Keys) -> Index:
         """Return the number of the tile of a trip: parts of the keys take tiles in turn."""
@@ -291,7 +342,8 @@ class Form:
         """Return where a tile of keys, or of their values, begins."""
         if keys.k == "K" and self.page is not None:
             page = Index.element("pages", Index("b"), row // self.page)
-            return (page, self.kv_head, row % self.page, column)
+            inside = (self.kv_head, row % self.page)
+            return (page, *(inside if self.cache == "heads" else reversed(inside)), column)
         if self.packed:
             starts = "key_starts" if keys.k == "K" else "cache_starts"
             return (self.kv_head, self._start(starts, 0) + row, column)
@@ -340,6 +392,10 @@ class Form:
             )
         if self.cached and self.page is not None:
             return "cached keys cannot be combined with paged ones", "page the cache"
+        if self.cache == "tokens" and self.page is None:
+            return "only pages hold tokens before heads", "use page=64"
+        if self.softcap is not None and not 0 < self.softcap < inf:
+            return f"the cap {self.softcap} is not a positive number", "use softcap=50.0"
         if self.lse and (self.packed or self.rows % 16):
             why = "is written for 16 queries at a time, padding included"
             return f"lse {why}", "leave lse out, or use 16 queries for each subgroup"

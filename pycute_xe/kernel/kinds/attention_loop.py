@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import e, log2
-
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
     make_block_2d_copy_B,
@@ -12,7 +10,7 @@ from pycute_xe.atom.block2d_copy import (
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment
 from pycute_xe.kernel.ir.statements import (
     Convert,
@@ -28,16 +26,13 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.kinds.attention_form import Form, Keys, Rows, guarded, unmasked
 from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.rows import LOWEST
 from pycute_xe.kernel.kinds.side import Side
-from pycute_xe.kernel.spec.expression import Element, Slot, apply
+from pycute_xe.kernel.spec.expression import Slot, apply
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv
 from pycute_xe.layout import Layout, size
 
-__all__ = ["LOG2E", "LOWEST", "Mainloop"]
-
-LOG2E = log2(e)
-LOWEST = -(2.0**127)
-"""The maximum of no scores: finite, so that what is taken from it stays a number."""
+__all__ = ["Mainloop"]
 
 
 def brought(name: str, role: str, copy: TiledCopy, mma: TiledMma) -> Side:
@@ -47,9 +42,11 @@ def brought(name: str, role: str, copy: TiledCopy, mma: TiledMma) -> Side:
     return Side(name, copy, mma, (0, 1), (Index(), Index()), moves, of=role, names=names)
 
 
-def fetched(side: Side, at: tuple[Index, ...], modes: tuple[int, int]) -> tuple[Statement, ...]:
+def fetched(
+    side: Side, operand: str, at: tuple[Index, ...], modes: tuple[int, int]
+) -> tuple[Statement, ...]:
     """Return what brings a tile of an operand to an MMA."""
-    return Load(side.copy, side.name, at, side.loaded, modes), *side.ready()
+    return Load(side.copy, operand, at, side.loaded, modes), *side.ready()
 
 
 class Mainloop:
@@ -60,11 +57,11 @@ class Mainloop:
         qk, pv, kind = form.qk, form.pv, form.kind
         self.form, self.rows = form, Rows(qk, pv)
         queries = make_block_2d_copy_A(qk, gmem_stride("A", "row"), kind)
-        keys = make_block_2d_copy_B(qk, gmem_stride("B", "col"), kind)
-        values = make_block_2d_copy_B(pv, gmem_stride("B", "row"), kind)
+        keys = make_block_2d_copy_B(qk, gmem_stride("B", "col"), form.kv)
+        values = make_block_2d_copy_B(pv, gmem_stride("B", "row"), form.kv)
         self.q = brought("Q", "A", queries, qk)
         self.k = {x.k: brought(x.k, "B", keys, qk) for x in form.keys}
-        self.v = {x.v: brought(x.v, "B", values, pv) for x in form.keys}
+        self.v = {x.v: brought(x.k.replace("K", "V"), "B", values, pv) for x in form.keys}
         bits = pv.atom.op.A.bits
         self.weights: Layout = reorder(
             subgroup_tv(qk.fragment("C"), bits), subgroup_tv(pv.fragment("A"), bits)
@@ -102,8 +99,8 @@ class Mainloop:
         out: list[Statement] = []
         if keys is form.keys[0]:
             at = form.of_queries(Index("q") * form.tile[0], depth)
-            self_q = Prefetch(make_block_2d_prefetch(self.q.copy), "Q", at, self._last_two("Q"))
-            out.append(Loop("a", Index(), Tiles("D", form.tile[2]), (self_q,)))
+            self_q = Prefetch(make_block_2d_prefetch(self.q.copy), "Q", at, form.modes("Q"))
+            out.append(Loop("a", Index(), form.depth_tiles, (self_q,)))
         warm, inner = f"w{keys.var}", f"w{keys.var}d"
         tile = form.tile_of(keys).substitute({keys.var: Index(warm)})
         body = self._prefetch(keys, tile, inner)
@@ -114,12 +111,8 @@ class Mainloop:
     def _prefetch(self, keys: Keys, tile: Index, inner: str) -> tuple[Statement, ...]:
         form, copy = self.form, make_block_2d_prefetch(self.k[keys.k].copy)
         at = form.of_keys(keys, tile * form.tile[1], Index(inner) * form.tile[2])
-        body = (Prefetch(copy, keys.k, at, self._last_two(keys.k)),)
-        return (Loop(inner, Index(), Tiles("D", form.tile[2]), body),)
-
-    def _last_two(self, name: str) -> tuple[int, int]:
-        rank = next(len(o.modes) for o in self.form.operands if o.name == name)
-        return rank - 2, rank - 1
+        body = (Prefetch(copy, keys.k, at, form.modes(keys.k)),)
+        return (Loop(inner, Index(), form.depth_tiles, body),)
 
     # ------------------------------------------------------------------ a tile of keys
 
@@ -140,16 +133,16 @@ class Mainloop:
         q = form.of_queries(Index("q") * queries, inner * depth)
         k = form.of_keys(keys, form.tile_of(keys) * width, inner * depth)
         body = (
-            *fetched(self.q, q, self._last_two("Q")),
-            *fetched(self.k[name], k, self._last_two(name)),
+            *fetched(self.q, "Q", q, form.modes("Q")),
+            *fetched(self.k[name], name, k, form.modes(name)),
             Mma(form.qk, "tSrS", self.q.read, self.k[name].read),
         )
-        return Fill("tSrS"), Loop(f"d{keys.var}", Index(), Tiles("D", depth), body)
+        return Fill("tSrS"), Loop(f"d{keys.var}", Index(), form.depth_tiles, body)
 
     def softmax(self, keys: Keys) -> tuple[Statement, ...]:
         """Return what turns scores into weights, and keeps the maximum and sum of rows."""
         rows = self.rows
-        score = Slot("tSrS") * (Element("scale") * LOG2E)
+        score = self.form.scored(Slot("tSrS"))
         weight = apply("exp2", Slot("tSrS") - Slot("tSrMax"))
         return (
             Map("tSrS", unmasked(self.form, keys, score)),
@@ -167,7 +160,7 @@ class Mainloop:
     def weigh(self, keys: Keys) -> tuple[Statement, ...]:
         """Return what rescales O and adds the weighted values."""
         form, values, width = self.form, self.v[keys.v], self.form.pv.tile_mnk[1]
-        rows, columns = self._last_two(keys.v)
+        rows, columns = form.modes(keys.v)
         modes = (columns, rows)
         out: list[Statement] = []
         row, begins = form.tile_of(keys) * form.tile[1], Index("v") * form.out
@@ -179,7 +172,7 @@ class Mainloop:
             acc = f"tOrO{v}"
             out += [
                 Map(acc, Slot(acc) * Slot("tSrFix"), (("tSrFix", self.rows.of_out),)),
-                *fetched(values, at, modes),
+                *fetched(values, keys.v, at, modes),
                 Mma(form.pv, acc, "tOrP", values.read),
             ]
         return tuple(out)

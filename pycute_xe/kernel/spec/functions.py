@@ -153,12 +153,12 @@ def _gelu(np: Any, x: Any) -> Any:
 
 def _at_least(np: Any, x: Any, y: Any) -> Any:
     """1 where the first is not below the second, else 0."""
-    return np.where(x >= y, np.ones_like(x), np.zeros_like(x))
+    return np.asarray(x >= y, dtype=np.result_type(x, y))
 
 
 def _below(np: Any, x: Any, y: Any) -> Any:
     """The first where it is below the second, else minus infinity."""
-    return np.where(x < y, x, np.full_like(x, -np.inf))
+    return np.where(x < y, x, -np.inf)
 
 
 FUNCTIONS: dict[str, Function] = {}
