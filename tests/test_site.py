@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import api_pages
 import atom_names
 import atom_sizes
+import executed
 import exercises
 import figure_modes
 import gallery_kernels
@@ -18,7 +19,9 @@ import gallery_page
 import gallery_records
 import page_looks
 import pytest
+import repository
 import search_weights
+import social_pictures
 
 import pycute_xe as cx
 from pycute_xe.cutlass import catalogue, shipped_names
@@ -208,3 +211,46 @@ def test_only_the_lists_beside_a_page_are_closed_up() -> None:
     assert "<b>\n </b>" in shown
     assert "<i>\n </i>" in shown
     assert "<ul></ul>" in shown
+
+
+EXAMPLE = """Before.
+
+```python exec="true" source="above" result="text" session="a"
+print(6 * 7)
+```
+
+<!-- prints
+42
+-->
+
+After.
+"""
+
+
+def test_a_page_has_the_code_of_a_block_and_what_it_prints() -> None:
+    printed = executed.outputs(executed.blocks(EXAMPLE))
+    assert printed == ["42\n"]
+    page = executed.replaced(EXAMPLE, printed)
+    assert "```python\nprint(6 * 7)\n```\n\n````text\n42\n````\n" in page
+    assert "<!--" not in page
+
+
+def test_a_stale_page_and_a_failing_block_fail_the_build() -> None:
+    with pytest.raises(ValueError, match="line 3: the block prints something else"):
+        executed.replaced(EXAMPLE, ["41\n"])
+    failed = executed._run(EXAMPLE.replace("6 * 7", "6 * x"))
+    assert isinstance(failed, str)
+    assert "NameError: name 'x' is not defined" in failed
+
+
+def test_a_link_to_a_page_s_origin_is_that_of_the_remote() -> None:
+    for remote in ("git@some.host:a/b.git", "https://some.host/a/b", "ssh://git@some.host/a/b.git"):
+        assert repository.address(remote) == "https://some.host/a/b"
+    assert repository.address("/srv/git/b") == ""
+
+
+def test_social_pictures_are_of_pages_that_there_are_and_fit() -> None:
+    for page, (title, words, drawn) in social_pictures.PICTURES.items():
+        assert page == "gallery.md" or (DOCS / page).exists()
+        svg = ElementTree.fromstring(social_pictures.picture(title, words, drawn()))
+        assert (svg.get("width"), svg.get("height")) == ("600", "315")
