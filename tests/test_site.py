@@ -41,7 +41,7 @@ def _is_shown(condition: str, given: str) -> bool:
     fields, _, words = condition.partition(" => ")
     request = {key: value.replace("?", given) for key, value in parse_qsl(fields)}
     shown = answer(request)
-    return "error" not in shown and words in shown["parts"][0][1]
+    return "error" not in shown and all(w in shown["parts"][0][1] for w in words.split(" & "))
 
 
 def _asked(page: Path) -> list[exercises.Exercise]:

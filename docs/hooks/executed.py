@@ -133,6 +133,10 @@ def _run(text: str) -> list[str] | str:
         return traceback.format_exc()
 
 
+# By the name under which another process finds it: MkDocs names hooks by their paths.
+_RUN = import_module("executed")._run
+
+
 def _whole() -> bool:
     return os.environ.get("WHOLE_SITE", "true") != "false"
 
@@ -144,11 +148,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     docs = Path(config.docs_dir)
     texts = {path: path.read_text(encoding="utf-8") for path in docs.rglob("*.md")}
     some = {path: text for path, text in texts.items() if _BLOCK.search(text)}
-    # By the name under which another process finds it: MkDocs names hooks by their paths.
-    run = import_module("executed")._run
     pool = multiprocessing.get_context("fork").Pool(max(os.cpu_count() or 1, 2))
     for path in sorted(some, key=lambda path: -len(blocks(some[path]))):
-        _waited[str(path.relative_to(docs))] = pool.apply_async(run, (some[path],))
+        _waited[str(path.relative_to(docs))] = pool.apply_async(_RUN, (some[path],))
     _pool.append(pool)
     return config
 

@@ -2,7 +2,7 @@
 
     <!-- exercise: question | same | answer | why -->
     <!-- exercise: question | holds | condition with ? for the answer | answer | why -->
-    <!-- exercise: question | asks | request with ? => words | answer | why -->
+    <!-- exercise: question | asks | request with ? => words & words | answer | why -->
 
 ``same`` compares what two expressions come to; ``holds`` asks whether the condition is True;
 ``asks`` looks for words in the first part of what the playground answers to a request. The page's

@@ -21,7 +21,8 @@
     const [fields, wanted] = condition.split(" => ");
     const request = Object.fromEntries(new URLSearchParams(fields));
     for (const [key, given] of Object.entries(request)) request[key] = given.replace("?", () => text);
-    return (await first(request)).includes(wanted);
+    const shown = await first(request);
+    return wanted.split(" & ").every((words) => shown.includes(words));
   }
 
   async function right({ kind, condition }, text) {
