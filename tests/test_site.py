@@ -235,9 +235,9 @@ def test_a_page_has_the_code_of_a_block_and_what_it_prints() -> None:
     assert "<!--" not in page
 
 
-def test_a_stale_page_and_a_failing_block_fail_the_build() -> None:
-    with pytest.raises(ValueError, match="line 3: the block prints something else"):
-        executed.replaced(EXAMPLE, ["41\n"])
+def test_a_stale_page_and_a_failing_block_are_told() -> None:
+    assert executed.stale(EXAMPLE, ["42\n"]) == []
+    assert executed.stale(EXAMPLE, ["41\n"]) == [3]
     failed = executed._run(EXAMPLE.replace("6 * 7", "6 * x"))
     assert isinstance(failed, str)
     assert "NameError: name 'x' is not defined" in failed

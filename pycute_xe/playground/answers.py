@@ -24,8 +24,8 @@ from pycute_xe.playground.formulas import ownership_formula
 from pycute_xe.playground.holders import (
     element_of,
     legal_neighbours,
-    who_holds,
-    who_holds_of_tile,
+    owner_text,
+    owners_in_tile,
 )
 from pycute_xe.printing import layout_table
 from pycute_xe.swizzle import Swizzle
@@ -139,7 +139,7 @@ def _atom(request: Request) -> Shown:
     parts = [["What it does", str(explanation)], [f"On {target}", str(report)]]
     given = request.get("element")
     if given:
-        parts.insert(0, ["Who holds it", who_holds(atom, element_of(given), operand)])
+        parts.insert(0, ["Who holds it", owner_text(atom, element_of(given), operand)])
     picture = _or_reason(lambda: atom.registers(operand or "A") if is_mma else atom.registers())
     parts.append(["Registers", str(picture)])
     if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
@@ -223,8 +223,8 @@ def _tile(request: Request) -> Shown:
         )
     given = request.get("element")
     if given:
-        held = who_holds_of_tile(mma, element_of(given), operand)
-        parts.insert(0, ["Who holds it", held])
+        owners = owners_in_tile(mma, element_of(given), operand)
+        parts.insert(0, ["Who holds it", owners])
     drawing = draw(mma, operand, subgroup=subgroup)
     code = (
         f"mma = cx.workgroup_mma(cx.get_atom({name!r}).op, {tile}, ({grid}, {strides}))\n"

@@ -17,12 +17,12 @@ def ownership_formula(atom: CopyAnswers) -> tuple[str, str] | None:
     ('v', 't')
     """
     owners = atom.layout_ref_tv
-    found = row_and_column(owners, atom.shape[1])
+    formula = row_and_column(owners, atom.shape[1])
     listed = atom.ownership()
     places = [
         [divmod(owners(t, v), atom.shape[1]) for v in range(len(h))] for t, h in enumerate(listed)
     ]
-    return found if places == [list(map(tuple, held)) for held in listed] else None
+    return formula if places == [list(map(tuple, values)) for values in listed] else None
 
 
 def row_and_column(owners: Layout, columns: int) -> tuple[str, str] | None:

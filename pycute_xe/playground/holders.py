@@ -11,7 +11,7 @@ from pycute_xe.atom import MmaAtom, TiledMma, workgroup_mma
 from pycute_xe.checking import check
 from pycute_xe.errors import CuteError, InputError, quoted
 
-__all__ = ["element_of", "legal_neighbours", "who_holds", "who_holds_of_tile"]
+__all__ = ["element_of", "legal_neighbours", "owner_text", "owners_in_tile"]
 
 Mnk = tuple[int, int, int]
 MOST = 3
@@ -31,33 +31,35 @@ def element_of(text: str) -> tuple[int, int]:
     return row, column
 
 
-def who_holds(atom: Any, element: tuple[int, int], operand: str | None) -> str:
+def owner_text(atom: Any, element: tuple[int, int], operand: str | None) -> str:
     """Return the work-item and the value that hold an element, of an MMA by operand."""
     if not isinstance(atom, MmaAtom):
-        held = _held(atom.owner_of(*element), atom.registers(), element)
-        return f"({element[0]}, {element[1]}): {held}"
+        text = _owner_and_registers(atom.owner_of(*element), atom.registers(), element)
+        return f"({element[0]}, {element[1]}): {text}"
     lines: list[str] = []
     names: tuple[Any, ...] = (operand,) if operand else ("A", "B", "C")
     for name in names:
         rows, columns = atom.operand_shape(name)
         if element[0] < rows and element[1] < columns:
-            held = _held(atom.owner_of(name, *element), atom.registers(name), element)
-            lines.append(f"{name}({element[0]}, {element[1]}): {held}")
+            text = _owner_and_registers(
+                atom.owner_of(name, *element), atom.registers(name), element
+            )
+            lines.append(f"{name}({element[0]}, {element[1]}): {text}")
         else:
             lines.append(f"{name} has {rows} rows and {columns} columns")
     return "\n".join(lines)
 
 
-def _held(said: tuple[int, int], registers: Any, element: tuple[int, int]) -> str:
+def _owner_and_registers(owner: tuple[int, int], registers: Any, element: tuple[int, int]) -> str:
     """What the layouts say, and what the registers hold where that is something else."""
-    text = f"work-item {said[0]}, value {said[1]}"
+    text = f"work-item {owner[0]}, value {owner[1]}"
     there = registers.owner_of(*element)
-    if there == said:
+    if there == owner:
         return f"{text}, by its layouts and in its registers"
     return f"{text} by its layouts; work-item {there[0]}, value {there[1]} in the registers"
 
 
-def who_holds_of_tile(mma: TiledMma, element: tuple[int, int], operand: str) -> str:
+def owners_in_tile(mma: TiledMma, element: tuple[int, int], operand: str) -> str:
     """Return every subgroup, work-item and value that hold an element of a tile."""
     owners = mma.owner_of(operand, *element)
     return "\n".join(
@@ -69,7 +71,7 @@ def who_holds_of_tile(mma: TiledMma, element: tuple[int, int], operand: str) -> 
 
 def legal_neighbours(atom: MmaAtom, tile: Mnk, grid: Mnk, target: Target) -> list[str]:
     """Return tiles and grids near a refused one that a target takes, the nearest first."""
-    found: list[str] = []
+    legal_tiles: list[str] = []
     for other, subgroups in _near(tile, grid):
         strides = (subgroups[1], 1, 0)
         try:
@@ -77,10 +79,10 @@ def legal_neighbours(atom: MmaAtom, tile: Mnk, grid: Mnk, target: Target) -> lis
         except CuteError:
             continue
         if legal:
-            found.append(f"{','.join(map(str, other))} by {','.join(map(str, subgroups))}")
-        if len(found) == MOST:
+            legal_tiles.append(f"{','.join(map(str, other))} by {','.join(map(str, subgroups))}")
+        if len(legal_tiles) == MOST:
             break
-    return found
+    return legal_tiles
 
 
 def _near(tile: Mnk, grid: Mnk) -> Iterator[tuple[Mnk, Mnk]]:
