@@ -28,6 +28,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
+import pycute_xe
+
 _BLOCK = re.compile(
     r"^(?P<indent> *)```python (?P<options>exec=[^\n]*)\n"
     r"(?P<code>.*?)"
@@ -151,11 +153,23 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     docs = Path(config.docs_dir)
     texts = {path: path.read_text(encoding="utf-8") for path in docs.rglob("*.md")}
     some = {path: text for path, text in texts.items() if _BLOCK.search(text)}
-    pool = multiprocessing.get_context("fork").Pool(max(os.cpu_count() or 1, 2), maxtasksperchild=1)
+    _read_ahead()
+    pool = multiprocessing.get_context("fork").Pool(max(os.cpu_count() or 1, 2))
     for path in sorted(some, key=lambda path: -len(blocks(some[path]))):
         _waited[str(path.relative_to(docs))] = pool.apply_async(_RUN, (some[path],))
     _pool.append(pool)
     return config
+
+
+def _read_ahead() -> None:
+    """Import what pages import, once for all processes."""
+    import numpy
+    import sympy
+
+    for name in dir(pycute_xe):
+        getattr(pycute_xe, name)
+    for module in (numpy, sympy, pycute_xe.kernel, pycute_xe.native):
+        dir(module)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
