@@ -43,7 +43,7 @@ def _figures(page: Chromium, address: str) -> Iterator[str]:
     for path, words in ((ATOM, "work-item T3: 16 cells"), ("paths/ownership/", "T3: 8 cells")):
         go(page, f"{address}/{path}")
         page.until(FIGURE)
-        page.value(f"{FIGURE}.scrollIntoView()")
+        page.value(f"{FIGURE}.scrollIntoView({{block: 'center'}})")
         spot = page.value(
             f"(() => {{ const r = {FIGURE}.querySelector('.c.t3 :is(rect, path)')"
             ".getBoundingClientRect(); return [r.x + 3, r.y + 3]; })()"
