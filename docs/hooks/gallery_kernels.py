@@ -50,6 +50,12 @@ class GalleryKernel:
         return json.loads((RECORDS / f"{self.name}.json").read_text(encoding="utf-8"))
 
     @property
+    def code(self) -> str:
+        """Its code, as it would be typed."""
+        text = self.source.partition('"""\n\n')[2]
+        return text.removeprefix("from __future__ import annotations\n\n").rstrip()
+
+    @property
     def address(self) -> str:
         """Its page below the gallery."""
         return f"kernel-{self.name.replace('_', '-')}"
@@ -120,7 +126,7 @@ class GalleryKernel:
                 "## Code",
                 "",
                 "```python",
-                self.source.partition('"""\n\n')[2].rstrip(),
+                self.code,
                 "```",
                 "",
                 "## Statements",

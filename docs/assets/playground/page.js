@@ -145,14 +145,17 @@
     for (const one of all("[data-kind]")) one.hidden = one.dataset.kind !== name;
   }
 
-  // The address says what is asked: fields that it does not name keep what stands in them.
+  // The address says what is asked: fields that it does not name are empty, choices as usual.
   function read() {
     const given = new URLSearchParams(location.search);
     const name = given.get("kind");
     if (!name || !panel(name)) return choose(kind());
     choose(name);
-    for (const field of panel(name).querySelectorAll("[name]"))
-      field.value = given.get(field.name) ?? "";
+    for (const field of panel(name).querySelectorAll("[name]")) {
+      const usual = field.options && [...field.options].findIndex((option) => option.defaultSelected);
+      if (field.options && !given.has(field.name)) field.selectedIndex = Math.max(0, usual);
+      else field.value = given.get(field.name) ?? "";
+    }
   }
 
   for (const radio of all('input[name="kind"]'))
