@@ -140,7 +140,7 @@ def on_post_build(config: MkDocsConfig, **_: object) -> None:
 
 
 def _without_sources(site: Path) -> None:
-    """Remove what no reader loads: maps of the theme's scripts, and its search in other languages."""
+    """Remove what no reader loads: maps of scripts, and the search in other languages."""
     unread = [*site.rglob("*.map"), *(site / "assets" / "javascripts" / "lunr").rglob("*.js")]
     for path in unread:
         path.unlink()
