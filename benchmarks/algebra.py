@@ -12,11 +12,14 @@ import gc
 import random
 import time
 from collections.abc import Callable
+from importlib import import_module
 from math import prod
 from statistics import geometric_mean
 from typing import Any
 
 from libraries import Library, libraries, parser
+
+import pycute_xe as cx
 
 Modes = tuple[Any, Any]  # the shape and the stride of an operand
 
@@ -136,12 +139,13 @@ def random_modes(rng: random.Random, most: int, extents: tuple[int, ...]) -> Mod
         reach *= rng.choice((1, 1, 1, 2))
         stride[place] = reach
         reach *= shape[place]
-    trees = list[Modes](zip(shape, stride, strict=True))
+    trees: list[Any] = list(zip(shape, stride, strict=True))
     while len(trees) > 1 and (len(trees) > 3 or rng.random() < 0.7):  # some neighbours into one
         at = rng.randrange(len(trees) - 1)
         inner = trees[at : at + rng.choice((2, 2, 3))]
-        trees[at : at + len(inner)] = [tuple(zip(*inner, strict=True))]  # pyright: ignore
-    return trees[0] if len(trees) == 1 else tuple(zip(*trees, strict=True))  # pyright: ignore
+        trees[at : at + len(inner)] = [tuple(zip(*inner, strict=True))]
+    shapes, strides = zip(*trees, strict=True)
+    return trees[0] if len(trees) == 1 else (shapes, strides)
 
 
 def random_operands(found: list[Library], name: str, count: int = 200) -> list[tuple[Any, ...]]:
@@ -250,8 +254,21 @@ def print_growth(library: Library, rounds: int) -> None:
         print(f"{name:16}{small:14.2f}{huge:16.2f}", flush=True)
 
 
+def print_symbolic() -> None:
+    """The first call of a compact layout of eight symbolic modes with a symbolic index."""
+    import_module("pycute_xe.symbolic")
+    print("\nms of the first call of 8 symbolic modes with a symbolic index")
+    for order in (range(8), range(8, 0, -1), (3, 1, 4, 0, 5, 7, 2, 6)):
+        names = [f"s{order[0]}{i}" for i in range(8)]
+        layout = cx.make_ordered_layout(tuple(map(cx.symbol, names)), tuple(order))
+        index = cx.symbol(f"i{order[0]}")
+        start = time.perf_counter_ns()
+        layout(index)
+        print(f"strides of order {tuple(order)}: {(time.perf_counter_ns() - start) / 1e6:.1f}")
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=30)
     given = options.parse_args()
@@ -260,6 +277,7 @@ def main() -> None:
     print_speed(found, given.rounds)
     print_random(found, given.rounds)
     print_growth(found[0], given.rounds)
+    print_symbolic()
 
 
 if __name__ == "__main__":

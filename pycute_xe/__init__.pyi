@@ -179,7 +179,6 @@ from pycute_xe.explaining import (
 )
 from pycute_xe.exploring import (
     Space as Space,
-    explore as explore,
 )
 from pycute_xe.f2 import (
     F2 as F2,
@@ -200,6 +199,7 @@ from pycute_xe.int_tuple import (
     elem_less as elem_less,
     elem_scale as elem_scale,
     idx2crd as idx2crd,
+    increment_coord as increment_coord,
     inner_product as inner_product,
     prefix_product as prefix_product,
     product as product,
@@ -236,6 +236,9 @@ from pycute_xe.printing import (
     layout_table as layout_table,
     print_layout as print_layout,
     to_latex as to_latex,
+)
+from pycute_xe.ranking import (
+    explore as explore,
 )
 from pycute_xe.swizzle import (
     Swizzle as Swizzle,

@@ -173,6 +173,7 @@ def on_domain(function: Callable[Concatenate[Layout, Rest], Layout]) -> OnDomain
     """Let a function that only rearranges the domain of a layout take composed layouts too.
 
     Law: ``on_domain(f)(X) == X.with_layout(f(X.layout))``, and plain layouts go to ``f`` itself.
+    Of a chain of functions the innermost layout is rearranged.
     CuTe C++ overloads its operations for ``ComposedLayout`` in this way.
 
     >>> from pycute_xe.layout import flatten
@@ -182,8 +183,12 @@ def on_domain(function: Callable[Concatenate[Layout, Rest], Layout]) -> OnDomain
 
     @wraps(function)
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        if args and type(args[0]) is ComposedLayout:
+        if not args or type(args[0]) is Layout:
+            return function(*args, **kwargs)
+        if type(args[0]) is ComposedLayout:
             return args[0].with_layout(function(args[0].layout, *args[1:], **kwargs))
+        if hasattr(args[0], "with_inner"):  # any function over what is rearranged
+            return args[0].with_inner(lifted(args[0].inner, *args[1:], **kwargs))
         return function(*args, **kwargs)
 
     return lifted
@@ -228,7 +233,7 @@ def on_tensors(function: Callable[Concatenate[Layout, Rest], Layout]) -> OnTenso
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if args and hasattr(args[0], "rearranged"):
+        if args and type(args[0]) is not Layout and hasattr(args[0], "rearranged"):
             return args[0].rearranged(function(args[0].beneath, *args[1:], **kwargs))
         return lifted(*args, **kwargs)
 

@@ -23,6 +23,7 @@ __all__ = [
     "Mode",
     "Shape",
     "Stride",
+    "TUPLE",
     "Tiler",
     "is_tuple",
     "Symbolic",
@@ -51,6 +52,10 @@ Stride: TypeAlias = IntTuple
 Coord: TypeAlias = IntTuple
 Tiler: TypeAlias = Any
 Mode: TypeAlias = tuple[Any, Any]
+
+
+TUPLE: Any = tuple
+"""The type of a tree that is not a leaf, for code too quick to call `is_tuple`."""
 
 
 def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from pycute_xe.algebra.bits import BitMatrix, bit_matrix, from_bit_matrix
 from pycute_xe.algebra.common import greatest_common_domain
 from pycute_xe.algebra.compose import filter, filter_zeros
 from pycute_xe.algebra.inverse import complement, nullspace
-from pycute_xe.algebra.rearrange import make_layout_like, sort, transform_layout
+from pycute_xe.algebra.rearrange import sort, transform_layout
 from pycute_xe.algebra.refining import (
     coalesce_z,
     common_coarsening,
@@ -35,6 +35,7 @@ from pycute_xe.algebra.swizzled import (
     left_inverse,
     logical_divide,
     logical_product,
+    make_layout_like,
     max_common_layout,
     max_common_vector,
     raked_product,

@@ -15,11 +15,19 @@ from pycute_xe.errors import (
     meant,
     quoted,
 )
-from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
+from pycute_xe.int_tuple import (
+    flatten_tuple,
+    leaves,
+    merge,
+    merged,
+    unbounded,
+    unflatten_tuple,
+)
 from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
 from pycute_xe.layout.core import call_that_reads
 from pycute_xe.signatures import STUMBLES, blame
 from pycute_xe.typing import (
+    TUPLE,
     IntTuple,
     Mode,
     Tiler,
@@ -59,10 +67,10 @@ def flat_modes(layout: Layout) -> list[Mode]:
     if type(layout) is not Layout:
         as_layout(layout)  # refuses what only looks like one, such as a layout of XOR strides
     shape, stride = layout.shape, layout.stride
-    if type(shape) is not tuple:
+    if type(shape) is not TUPLE:
         return [(shape, stride)]
     for s in shape:
-        if type(s) is tuple:
+        if type(s) is TUPLE:
             out: list[Mode] = []
             _collect(shape, stride, out)
             return out
@@ -88,7 +96,7 @@ def index_at(layout: Layout, x: Arithmetic) -> Arithmetic:
 
 def _collect(shape: Any, stride: Any, out: list[Mode]) -> None:
     for mode in zip(shape, stride):
-        if type(mode[0]) is tuple:
+        if type(mode[0]) is TUPLE:
             _collect(*mode, out)
         else:
             out.append(mode)
@@ -106,18 +114,6 @@ def from_modes(modes: Iterable[Mode]) -> Layout:
     return unchecked(*pairs[0]) if pairs else unchecked(1, 0)
 
 
-def merged(modes: Iterable[Mode]) -> list[Mode]:
-    """Drop size-1 modes and merge each mode with the next where one continues the other.
-
-    >>> merged([(2, 1), (1, 9), (4, 2), (3, 100)])
-    [(8, 1), (3, 100)]
-    """
-    shapes: list[Any] = []
-    strides: list[Any] = []
-    _merge(modes, shapes, strides)
-    return list(zip(shapes, strides))
-
-
 def joined(modes: Iterable[Mode]) -> Layout:
     """Build a layout of the merged modes, each of which may nest.
 
@@ -126,23 +122,10 @@ def joined(modes: Iterable[Mode]) -> Layout:
     """
     shapes: list[Any] = []
     strides: list[Any] = []
-    _merge(modes, shapes, strides)
+    merge(modes, shapes, strides)
     if len(shapes) > 1:
         return unchecked(tuple(shapes), tuple(strides))
     return unchecked(shapes[0], strides[0]) if shapes else unchecked(1, 0)
-
-
-def _merge(modes: Iterable[Mode], shapes: list[Any], strides: list[Any]) -> None:
-    for s, d in modes:
-        if type(s) is tuple:
-            _merge(zip(s, d), shapes, strides)
-        elif s == 1:
-            continue
-        elif shapes and shapes[-1] * strides[-1] == d:
-            shapes[-1] = shapes[-1] * s
-        else:
-            shapes.append(s)
-            strides.append(d)
 
 
 def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
@@ -163,7 +146,7 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
             if type(layout) is not Layout:
                 as_layout(layout)  # refuses what only looks like one
             shape, stride = layout.shape, layout.stride
-            return joined(zip(shape, stride) if type(shape) is tuple else [(shape, stride)])
+            return joined(zip(shape, stride) if type(shape) is TUPLE else [(shape, stride)])
         return _coalesced_by_mode(layout, profile)
     except STUMBLES as error:
         blame(coalesce, (layout, profile), error)
@@ -248,7 +231,7 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
     try:
         if is_tuple(b):
             return _by_mode(as_layout(a), b)
-        tiler, lhs = as_tiler(b), _prepared(as_layout(a))
+        tiler, lhs = as_tiler(b), unbounded(as_layout(a).shape, a.stride)
     except STUMBLES as error:
         blame(composition, (a, b), error)
         raise
@@ -257,7 +240,7 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
         out = unchecked(*_walked(lhs, tiler.shape, tiler.stride, ends, a, tiler))
         for path, last in ends.items():
             if len(last) > 1:
-                _check_carries(_prepared(get(a, *path)) if path else lhs, last, a, tiler)
+                _check_carries(_along(a, path) if path else lhs, last, a, tiler)
     except UndecidableError as error:
         raise error.within("composition", {"a": a, "b": tiler}) from None
     return out
@@ -294,20 +277,14 @@ def _by_mode(a: Layout, tiler: tuple[Any, ...]) -> Layout:
     return make_layout(*parts) if parts else unchecked((), ())
 
 
-def _prepared(a: Layout) -> list[Mode]:
-    """Merge contiguous modes but keep the last, which is unbounded even when its extent is 1."""
-    s, d = a.shape, a.stride
-    out = merged([(s, d)])
-    while type(s) is tuple and s:
-        s, d = s[-1], d[-1]
-    if type(s) is not tuple and s == 1 and not (out and out[-1][0] * out[-1][1] == d):
-        out.append((s, d))
-    return out
+def _along(a: Layout, path: tuple[int, ...]) -> list[Mode]:
+    part = get(a, *path)
+    return unbounded(part.shape, part.stride)
 
 
 def _walked(lhs: list[Mode], shape: Any, stride: Any, ends: _Ends, a: Layout, b: Layout) -> Mode:
     """Return the shape and stride of one part of the result; note in ``ends`` where walks end."""
-    if type(shape) is tuple:
+    if type(shape) is TUPLE:
         shapes: list[Any] = []
         strides: list[Any] = []
         for s, d in zip(shape, stride):
@@ -322,7 +299,7 @@ def _walked(lhs: list[Mode], shape: Any, stride: Any, ends: _Ends, a: Layout, b:
         return _walked_along(shape, stride, ends, a, b)
     if not isinstance(stride, Basis):
         return _leaf(lhs, shape, stride, ends[()], a, b)
-    mode = _prepared(get(a, *stride.modes))
+    mode = _along(a, stride.modes)
     return _leaf(mode, shape, stride.value, ends.setdefault(stride.modes, []), a, b)
 
 

@@ -56,11 +56,8 @@ def _moving(operation: str, layout: Layout) -> list[tuple[Any, ...]]:
     for s, d in flat_modes(layout):
         if s == 1 or d == 0:
             continue
-        if type(d) is not int:
-            numbers = False
-            if isinstance(d, Basis) or same(d, 0):
-                raise _not_positive(operation, layout, d)
-        if d < 0:
+        numbers = numbers and type(d) is int
+        if (type(d) is not int and same(d, 0)) or d < 0:
             raise _not_positive(operation, layout, d)
         out.append((d, s))
     return sorted(out) if numbers else in_order(out)
@@ -78,7 +75,7 @@ def _not_positive(operation: str, layout: Layout, d: Any) -> ShapeError:
 
 
 def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
-    """Return a layout of the offsets that ``layout`` skips, up to ``cotarget``.
+    """Return a layout of the offsets that ``layout`` skips, up to ``cotarget``, a size or a shape.
 
     Law: with ``R = complement(L, n)``: ``cosize(L, R) >= n``, ``R`` is ordered, and
     ``make_layout(L, R)`` is injective where ``L`` is (stride-0 modes aside). Where a stride is not
@@ -143,6 +140,7 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
 
 
 def _end_of(layout: Layout, cotarget: IntTuple) -> Any:
+    cotarget = cotarget.shape if isinstance(cotarget, Layout) else cotarget
     end = adopted(product(cotarget) if is_tuple(cotarget) else cotarget)
     if not is_integer(end) or not at_most(1, end):
         raise ShapeError(
@@ -157,6 +155,7 @@ def _end_of(layout: Layout, cotarget: IntTuple) -> Any:
 def _gaps_of_axes(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     """Return the complement along each axis, and a hole of the first axis that has one."""
     axes = axes_of("complement", layout)
+    cotarget = cotarget.shape if isinstance(cotarget, Layout) else cotarget
     if is_tuple(cotarget):
         deeper = {path[0] for path in axes if len(path) > 1}
         for i in range(len(cotarget)):

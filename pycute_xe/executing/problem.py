@@ -57,6 +57,25 @@ def as_array(
     >>> as_array("bias", [1, 2], as_numeric("f32"), 1, as_numeric("f32")).tolist()
     [1.0, 2.0]
     """
+    array = _shaped(name, value, rank)
+    if _fits(array, wanted):
+        return array
+    if array.dtype.kind not in "fiub" and not _narrow(array):
+        part = ".real" if array.dtype.kind == "c" else ""
+        fix = f'write {name}{part}.astype("float64"), and ask for rounding with dtype="{wanted}"'
+        wrong = f"{array.dtype} holds no real numbers"
+        raise DTypeError("run", {name: array.dtype}, wrong, fix)
+    if rank == 0 and isinstance(value, (bool, int, float)):
+        return _number(name, array, wanted)
+    _check_asked(name, array, wanted, asked, verb, types)
+    out = rounded(array, wanted)
+    if wanted.kind == "float":
+        _warn_of_overflow(name, array, out, wanted)
+    return out
+
+
+def _shaped(name: str, value: Any, rank: int) -> NDArray[Any]:
+    """Return an array of so many modes of what was given. Raises `InputError` as `as_array`."""
     what = {0: "number", 1: "vector", 2: "matrix"}.get(rank, f"array of {rank} dimensions")
     try:
         array = np.asarray(value)
@@ -88,20 +107,7 @@ def as_array(
             f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)}, a {what} has {rank}",
             _reshaped(name, array.shape, rank),
         )
-    if _fits(array, wanted):
-        return array
-    if array.dtype.kind not in "fiub" and not _narrow(array):
-        part = ".real" if array.dtype.kind == "c" else ""
-        fix = f'write {name}{part}.astype("float64"), and ask for rounding with dtype="{wanted}"'
-        wrong = f"{array.dtype} holds no real numbers"
-        raise DTypeError("run", {name: array.dtype}, wrong, fix)
-    if rank == 0 and isinstance(value, (bool, int, float)):
-        return _number(name, array, wanted)
-    _check_asked(name, array, wanted, asked, verb, types)
-    out = rounded(array, wanted)
-    if wanted.kind == "float":
-        _warn_of_overflow(name, array, out, wanted)
-    return out
+    return array
 
 
 def _reshaped(name: str, shape: tuple[int, ...], rank: int) -> str:

@@ -62,7 +62,9 @@ class Explored:
 
     Estimates of `cost`; nothing was measured. ``refused`` were refused by arithmetic, ``built``
     were built and priced or refused by a reader, as ``refused_built`` says; ``passed_over`` were
-    not built, since even their lower bound is above the last of ``best``.
+    not built, since even their lower bound is above the last of ``best``. Where the first of
+    ``best`` are in the order of their machine code, ``clocks`` are their seconds by it, the least
+    and the most, and ``notes`` say which were refused and why.
     """
 
     device: Device
@@ -74,6 +76,8 @@ class Explored:
     built: int
     refused_built: tuple[tuple[str, int], ...]
     passed_over: int
+    clocks: tuple[tuple[float, float], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def kernel(self, rank: int = 1) -> Kernel:
         """Build the candidate of a rank. Raises `InputError` for a rank that is not listed."""
@@ -112,6 +116,10 @@ class Explored:
         rules = ", ".join(f"{rule} {count:,}" for rule, count in sorted(every.items()))
         lines = [f"{self.listed:,} candidates for {sizes} on {self.device}, by {self.objective}"]
         lines += [f"  {one}" for one in self.best]
+        if self.clocks:
+            lines.append(f"  the first {len(self.clocks)} by machine code:")
+        lines += [f"  {least * 1e3:8.4g} to {most * 1e3:8.4g} ms" for least, most in self.clocks]
+        lines += [f"  {note}" for note in self.notes]
         lines.append(f"  built {self.built:,}, passed over {self.passed_over:,}")
         lines.append(f"  refused: {rules or 'none'}")
         named = [one for one in self.device.figures if one.file or one.kind == "assumed"]

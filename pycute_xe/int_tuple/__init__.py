@@ -17,6 +17,7 @@ from pycute_xe.int_tuple.indexing import (
     elem_less,
     elem_scale,
     idx2crd,
+    increment_coord,
     inner_product,
     offset_of,
     prefix_product,
@@ -25,6 +26,7 @@ from pycute_xe.int_tuple.indexing import (
     round_up,
     shape_div,
 )
+from pycute_xe.int_tuple.merging import merge, merged, unbounded
 from pycute_xe.int_tuple.nesting import (
     congruent,
     depth,
@@ -50,8 +52,11 @@ __all__ = [
     "elem_scale",
     "flatten_tuple",
     "idx2crd",
+    "increment_coord",
     "inner_product",
     "leaves",
+    "merge",
+    "merged",
     "offset_of",
     "prefix_product",
     "product",
@@ -60,6 +65,7 @@ __all__ = [
     "round_up",
     "shape_div",
     "transform_leaf",
+    "unbounded",
     "unflatten_tuple",
     "weakly_congruent",
 ]

@@ -7,9 +7,20 @@ from typing import Any
 
 from pycute_xe.basis import ArithTuple, Basis, BasisSum
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
+from pycute_xe.int_tuple.merging import unbounded
 from pycute_xe.int_tuple.nesting import congruent, leaves
 from pycute_xe.signatures import STUMBLES, blame, demand_leaf, typed
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride, adopted, is_tuple, same
+from pycute_xe.typing import (
+    TUPLE,
+    Coord,
+    IntTuple,
+    Shape,
+    Stride,
+    Symbolic,
+    adopted,
+    is_tuple,
+    same,
+)
 
 __all__ = [
     "as_coordinate",
@@ -17,6 +28,7 @@ __all__ = [
     "crd2crd",
     "crd2idx",
     "idx2crd",
+    "increment_coord",
     "offset_of",
     "ceil_div",
     "compact_col_major",
@@ -303,8 +315,8 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
     10
     """
     total: Any = 0
-    if isinstance(coord, tuple):
-        if not isinstance(shape, tuple) or len(coord) != len(shape):
+    if isinstance(coord, TUPLE):
+        if not isinstance(shape, TUPLE) or len(coord) != len(shape):
             raise _other_modes(coord, shape)
         for c, s, d in zip(coord, shape, stride):
             if type(c) is int and type(s) is int:
@@ -313,19 +325,28 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
                 total = total + offset_of(c, s, d)
         return total
     if type(coord) is not int:
-        if isinstance(coord, _NO_INDEX):
-            raise _no_integer("crd2idx", coord, shape)
-        coord = adopted(coord)
-    if not isinstance(shape, tuple):
+        coord, shape, stride = _adopted_index(coord, shape, stride)
+    if not isinstance(shape, TUPLE):
         return coord * stride
     last = len(shape) - 1
     for i, s in enumerate(shape):
         size = s if type(s) is int else product(s)
         part = coord
         if i < last:
-            part, coord = coord % size, coord // size
+            coord, part = divmod(coord, size)
         total = total + (part * stride[i] if size is s else offset_of(part, s, stride[i]))
     return total
+
+
+def _adopted_index(coord: Any, shape: Shape, stride: Stride) -> tuple[Any, Any, Any]:
+    """Return an index that is not a number, and fewer modes where it need not be taken apart."""
+    if isinstance(coord, _NO_INDEX):
+        raise _no_integer("crd2idx", coord, shape)
+    coord = adopted(coord)
+    if isinstance(coord, Symbolic) and isinstance(shape, TUPLE) and shape:
+        modes = unbounded(shape, stride)
+        return coord, tuple(s for s, _ in modes), tuple(d for _, d in modes)
+    return coord, shape, stride
 
 
 def _other_modes(coord: Coord, shape: Shape) -> CoordError:
@@ -472,6 +493,20 @@ def crd2crd(coord: Coord, source: Shape, target: Shape) -> Coord:
     if is_tuple(coord) and congruent(coord, target):
         return coord
     return idx2crd(crd2idx(coord, source), target)
+
+
+@typed
+def increment_coord(coord: Coord, shape: Shape) -> Coord:
+    """Return the coordinate after one: the first mode moves, each that is at its end carries.
+
+    Law: ``crd2idx(increment_coord(c, s), s) == crd2idx(c, s) + 1``, nested as the shape; the last
+    mode takes what is past the end. Raises `CoordError` where the coordinate does not fit.
+    C++: ``increment``; CuTe IR: ``increment_coord``.
+
+    >>> increment_coord((3, 2), (4, 8)), increment_coord((1, (2, 0)), (4, (3, 8)))
+    ((0, 3), (2, (2, 0)))
+    """
+    return idx2crd(crd2idx(coord, shape) + 1, shape)
 
 
 def coordinates(shape: Shape) -> Iterator[Coord]:

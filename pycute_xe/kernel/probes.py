@@ -217,7 +217,8 @@ def variants(kernel: Kernel) -> range:
     The last ones are the edges of types, where outputs are inputs that are moved and rounded.
     """
     claims = kernel.computes.claims if kernel.computes is not None else ()
-    moved = any(is_moved(claim.value) for claim in claims)
+    states = kernel.computes.defines if kernel.computes is not None else ()
+    moved = not states and any(is_moved(claim.value) for claim in claims)
     return range(_MIXED + _EDGES * moved)
 
 
@@ -280,7 +281,7 @@ def matrices(
 
 def _factors(kernel: Kernel) -> tuple[Element, Element, str] | None:
     """Return the operands whose product the first sum of a specification takes, and over what."""
-    if kernel.computes is None:
+    if kernel.computes is None or kernel.computes.defines:
         return None
     for claim in kernel.computes.claims:
         total = _first_sum(claim.value)

@@ -24,6 +24,7 @@ from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset
 from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.signatures import MOST_LEVELS, STUMBLES, blame, typed
 from pycute_xe.typing import (
+    TUPLE,
     Coord,
     IntTuple,
     Shape,
@@ -76,9 +77,9 @@ def frozen(value: Any, name: str, level: int = 0) -> IntTuple:
 
 def is_valid(shape: Any, stride: Any, level: int = 0) -> bool:
     """Tell quickly whether two trees of exact tuples, integers and basis elements make a layout."""
-    if type(shape) is not tuple:
+    if type(shape) is not TUPLE:
         return type(shape) is int and shape >= 1 and type(stride) in _LEAVES
-    if type(stride) is not tuple or len(shape) != len(stride) or level >= MOST_LEVELS:
+    if type(stride) is not TUPLE or len(shape) != len(stride) or level >= MOST_LEVELS:
         return False
     for s, d in zip(shape, stride):
         if type(s) is int:
@@ -104,6 +105,10 @@ def summed(shape: Shape, stride: Stride) -> Stride:
     if is_tuple(shape) and is_tuple(stride) and len(shape) == len(stride):
         return tuple(map(summed, shape, stride))
     return stride
+
+
+def _is_one_stride(stride: Stride) -> bool:
+    return type(stride) is int or isinstance(stride, (Basis, BasisSum, Symbolic))
 
 
 _LEFT_OUT = cast("Shape", None)
@@ -185,8 +190,6 @@ def _other_arguments(given: tuple[Any, ...]) -> InputError:
 
 def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
     fix = "give one stride for each leaf of the shape, nested alike"
-    if type(stride) is int:
-        fix += f"; compact_col_major({quoted(shape)}, {stride}) goes on from the stride {stride}"
     return CongruenceError(
         "Layout", {"shape": shape, "stride": stride}, "shape and stride nest differently", fix
     )
@@ -200,7 +203,8 @@ class Layout:
 
     Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
     strides are integers (elements), basis elements ``k*E(i)`` or sums of those, nested alike. Any
-    of these integers may be symbolic. Without strides the layout is compact, first mode fastest.
+    of these integers may be symbolic. Without strides the layout is compact, first mode fastest;
+    with one stride for a tuple of extents it is that layout, each step so far.
     ``len(L)`` is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are not extents,
     `CongruenceError` where the two nest differently. C++: ``cute::Layout``.
 
@@ -209,6 +213,8 @@ class Layout:
     (4,8):(8,1) 10 10 2 4:8
     >>> L
     Layout((4, 8), (8, 1))
+    >>> print(Layout((4, 8), 2))
+    (4,8):(2,8)
     """
 
     __slots__ = ("_hash", "shape", "stride")
@@ -231,6 +237,9 @@ class Layout:
             elif not is_valid(shape, stride):
                 # Lists, which become tuples, or a mistake, which is then explained.
                 shape, stride = frozen(shape, "shape"), frozen(stride, "stride")
+                if is_tuple(shape) and _is_one_stride(stride):
+                    check_shape(shape, shape)
+                    stride = compact_col_major(shape, stride)
                 stride = summed(shape, stride)
                 check_layout(shape, stride, shape, stride)
                 agree(leaves((shape, stride)))
@@ -262,7 +271,10 @@ class Layout:
         >>> Layout.from_str("(_4,_8):(1@0,_2@1)")
         Layout((4, 8), (E(0), 2*E(1)))
         """
-        return cls(*parse_layout(text))
+        shape, stride = parse_layout(text)
+        if is_tuple(shape) and not is_tuple(stride):
+            raise _incongruent(shape, stride)  # one stride for all is not what CuTe prints
+        return cls(shape, stride)
 
     def to_cpp(self) -> str:
         """Return the C++ type of this layout, every number static.
@@ -291,13 +303,16 @@ class Layout:
         """
         crd: Coord = coord[0] if len(coord) == 1 else coord
         try:
-            index = offset_of(crd, self.shape, self.stride)
-            return index if type(index) is int and index else completed(self.stride, index)
+            try:
+                index = offset_of(crd, self.shape, self.stride)
+                return index if type(index) is int and index else completed(self.stride, index)
+            except (CoordError, *STUMBLES):
+                if not _has_none(crd):
+                    raise
+                return slice_(crd, self)
         except (CoordError, *STUMBLES) as error:
-            if not _has_none(crd):
-                blame(Layout.__call__, (self, *coord), error)
-                raise
-        return slice_(crd, self)
+            blame(Layout.__call__, (self, *coord), error)
+            raise
 
     def __len__(self) -> int:
         """Return the rank: the number of top-level modes."""
@@ -366,7 +381,7 @@ def moves(stride: Any) -> bool:
     >>> moves((4, (E(0), 1))), moves((4, 1))
     (True, False)
     """
-    if type(stride) is not tuple:
+    if type(stride) is not TUPLE:
         return isinstance(stride, (Basis, BasisSum))
     for d in stride:  # noqa: SIM110 - a generator would double the time
         if type(d) is not int and moves(d):
@@ -425,7 +440,7 @@ Layout((4, 8)) or make_layout(…)
 
 
 def _has_none(coord: Coord) -> bool:
-    if isinstance(coord, tuple):
+    if isinstance(coord, TUPLE):
         for entry in coord:  # noqa: SIM110 - a generator would double the cost of a call
             if type(entry) is not int and _has_none(entry):
                 return True

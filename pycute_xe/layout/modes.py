@@ -8,7 +8,6 @@ from typing import Any
 from pycute_xe.basis import Basis, BasisSum, E
 from pycute_xe.errors import CongruenceError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import (
-    congruent,
     crd2idx,
     depth as tuple_depth,
     flatten_tuple,
@@ -19,7 +18,7 @@ from pycute_xe.int_tuple import (
 )
 from pycute_xe.layout.core import Layout, as_layout, completed, slice_, sliced, unchecked
 from pycute_xe.signatures import demand_leaf, typed
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride, Symbolic, is_tuple, naming
+from pycute_xe.typing import TUPLE, Coord, IntTuple, Shape, Stride, Symbolic, is_tuple, naming
 
 __all__ = [
     "coshape",
@@ -135,8 +134,8 @@ def _plus_one(tree: IntTuple) -> IntTuple:
 
 
 @typed
-def cosize(layout: Layout) -> Any:
-    """Return one more than the largest offset: the elements a buffer must have.
+def cosize(layout: Layout, *modes: int) -> Any:
+    """Return one more than the largest offset: the elements a buffer must have, or a mode's.
 
     Strides count by magnitude, as in CuTe. For basis strides the size of the coordinate box.
     C++: ``cosize``.
@@ -144,6 +143,8 @@ def cosize(layout: Layout) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
+    if modes:
+        layout = get(layout, *modes)
     reach = _reach(as_layout(layout).shape, layout.stride)
     return product(coshape(layout)) if reach is None else reach + 1
 
@@ -152,7 +153,7 @@ def _reach(shape: Shape, stride: Stride) -> Any:
     """Return the largest offset, ``None`` where a stride is not a number."""
     if type(stride) is int:
         return (shape - 1) * (-stride if stride < 0 else stride)
-    if type(stride) is not tuple:
+    if type(stride) is not TUPLE:
         return None
     total: Any = 0
     for s, d in zip(shape, stride):
@@ -211,7 +212,7 @@ def pair(first: Layout, second: Layout) -> Layout:
 def make_identity_layout(shape: Shape) -> Layout:
     """Return the layout that maps each coordinate to itself, with basis strides.
 
-    Law: ``make_identity_layout(s)(c) == c``. C++: ``make_identity_layout``.
+    Law: ``make_identity_layout(s)(c) == c``, of an integer an index. C++: ``make_identity_layout``.
 
     >>> print(make_identity_layout((4, 8)))
     (4,8):(1@0,1@1)
@@ -221,7 +222,7 @@ def make_identity_layout(shape: Shape) -> Layout:
     def strides(part: Shape, path: tuple[int, ...]) -> Stride:
         if is_tuple(part):
             return tuple(strides(p, (*path, i)) for i, p in enumerate(part))
-        return E(*path) if path else E(0)
+        return E(*path) if path else 1
 
     return unchecked(checked.shape, strides(checked.shape, ()))
 
@@ -231,11 +232,11 @@ def make_identity_layout(shape: Shape) -> Layout:
 def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     """Return a compact layout whose leaves run in the given order: the least order is fastest.
 
-    Ties run left to right; size-1 leaves get stride 0. Raises `CongruenceError` when shape and
-    order nest differently. C++: ``make_ordered_layout``.
+    Ties run left to right, as do the leaves of a mode that has one order; size-1 leaves get stride
+    0. Raises `CongruenceError` when the order nests deeper. C++: ``make_ordered_layout``.
 
-    >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)))
-    (4,8,2):(16,1,8)
+    >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)), make_ordered_layout((4, (2, 3)), (1, 0)))
+    (4,8,2):(16,1,8) (4,(2,3)):(6,(1,2))
     """
     checked = Layout(shape)
     if not all(isinstance(r, (int, Symbolic)) for r in leaves(order)):
@@ -245,8 +246,8 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
             "an order must be an integer for each leaf",
             "use 0 for the fastest leaf, 1 for the next",
         )
-    extents, ranks = flatten_tuple(checked.shape), flatten_tuple(order)
-    if not congruent(checked.shape, order):
+    extents, ranks = flatten_tuple(checked.shape), leaf_orders(checked.shape, order)
+    if len(extents) != len(ranks):
         raise CongruenceError(
             "make_ordered_layout",
             {"shape": shape, "order": order},
@@ -260,6 +261,20 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
             strides[i] = current
             current *= extents[i]
     return unchecked(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
+
+
+def leaf_orders(shape: Shape, order: IntTuple) -> tuple[Any, ...]:
+    """Return the order of each leaf of a shape, none where the order nests otherwise.
+
+    >>> leaf_orders((4, (2, 3)), (1, 0)), leaf_orders(4, (1,))
+    ((1, 0, 0), ())
+    """
+    if not is_tuple(order):
+        return (order,) * len(flatten_tuple(shape))
+    if not is_tuple(shape) or len(shape) != len(order):
+        return ()
+    parts = [leaf_orders(s, o) for s, o in zip(shape, order)]
+    return tuple(leaf for part in parts for leaf in part) if all(parts) else ()
 
 
 # ------------------------------------------------------------ modes

@@ -13,7 +13,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pycute_xe.symbolic.terms import Expr, FloorDiv, Known, coefficients, divided, factors, sp
+from pycute_xe.symbolic.terms import (
+    CHOICES,
+    Expr,
+    FloorDiv,
+    Known,
+    coefficients,
+    divided,
+    factors,
+    sampled,
+    sp,
+)
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -30,6 +40,10 @@ HOLDS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 """The relations that may be asked about, on numbers."""
+
+
+MOST_SPLIT = 3
+"""How many factors of a product are told apart one by one: these have 8 products, 8 have 256."""
 
 
 class _Parameters:
@@ -76,7 +90,16 @@ class _Parameters:
                 *self.limited(term),
                 *([f"{name} >= 0"] if _is_natural(term, self.known) else []),
             ]
-        return [fact for base, _ in factors(term) for fact in self.grown(term, base)]
+        parts = [base for base, _ in factors(term)]
+        if len(parts) > MOST_SPLIT:
+            parts = [*parts[:1], *(term / inner for inner in self.within(term))]
+        return [fact for part in parts for fact in self.grown(term, part)]
+
+    def within(self, term: Expr) -> list[Expr]:
+        """Return what was named before and is a product of some factors of a term."""
+        own = dict(factors(term))
+        named = [(one, factors(one)) for one in self.names if one != term]
+        return [one for one, parts in named if all(own.get(b, 0) >= power for b, power in parts)]
 
     def limited(self, quotient: Expr) -> list[str]:
         """Return how far a quotient reaches whose dividend ends at a multiple of its divisor."""
@@ -109,7 +132,7 @@ class _Parameters:
         return [factor for factor in candidates if _is_natural(factor, self.known)]
 
     def grown(self, term: Expr, base: Expr) -> list[str]:
-        """Return what one factor at its least says of a product of values that are not negative."""
+        """Return what some factors at their least say of a product of what is not negative."""
         rest = term / base
         least, others = least_of(base, self.known), least_of(rest, self.known)
         if least is None or others is None or least < 0 or others < 0:
@@ -182,6 +205,14 @@ def always(relation: str, value: Expr, known: Known) -> bool:
 
     The relation is a key of `HOLDS`.
     """
+    holds = HOLDS[relation]
+    for turn in CHOICES:  # a counterexample is found much sooner than isl finds none
+        chosen = sampled(value, known, turn)
+        if chosen is not None and not holds(chosen, 0):
+            return False
+    least = least_of(value, known) if relation in (">=", ">") else None
+    if least is not None and holds(least, 0):
+        return True
     if _seen(relation, value, known):
         return True
     multiplied = _without_quotient(relation, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from keyword import iskeyword
 from typing import Any, TypeAlias, cast
 from zlib import crc32
@@ -45,24 +45,27 @@ class FloorDiv(sp.Function):
     is_extended_real = True
 
 
-def coefficients(value: Expr) -> list[tuple[Expr, Expr]]:
+@lru_cache(maxsize=4096)
+def coefficients(value: Expr) -> tuple[tuple[Expr, Expr], ...]:
     """Return the terms of a sum with their coefficients; 1 is the term of a constant.
 
     >>> coefficients(sp.Symbol("m") * 3 + 5)
-    [(1, 5), (m, 3)]
+    ((1, 5), (m, 3))
     """
     pairs = sp.expand(value).as_coefficients_dict().items()
-    return sorted(pairs, key=lambda pair: sp.default_sort_key(pair[0]))
+    return tuple(sorted(pairs, key=lambda pair: sp.default_sort_key(pair[0])))
 
 
-def factors(term: Expr) -> list[tuple[Expr, int]]:
+@lru_cache(maxsize=4096)
+def factors(term: Expr) -> tuple[tuple[Expr, int], ...]:
     """Return the factors of a product with their powers.
 
     >>> factors(sp.Symbol("m") ** 2 * sp.Symbol("n"))
-    [(m, 2), (n, 1)]
+    ((m, 2), (n, 1))
     """
     pairs = (factor.as_base_exp() for factor in sp.Mul.make_args(term))
-    return sorted(((b, int(p)) for b, p in pairs), key=lambda pair: sp.default_sort_key(pair[0]))
+    parts = ((base, int(power)) for base, power in pairs)
+    return tuple(sorted(parts, key=lambda part: sp.default_sort_key(part[0])))
 
 
 def divided(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr]:
@@ -72,6 +75,8 @@ def divided(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr]:
     (n, 3)
     """
     if not divisor.is_Integer and not dividend.is_Integer:
+        if not divisor.is_Add:
+            return _divided_by_term(dividend, divisor)
         (whole,), rest = sp.reduced(dividend, [divisor], domain=sp.ZZ)
         return sp.expand(whole), sp.expand(rest)
     whole, rest = sp.Integer(0), sp.Integer(0)
@@ -80,6 +85,44 @@ def divided(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr]:
         whole += times * term
         rest += (c - times * divisor) * term
     return whole, sp.expand(rest)
+
+
+def _divided_by_term(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr]:
+    """Divide by one product: every term that has its factors is divided."""
+    ((product, count),) = coefficients(divisor)
+    wanted = factors(product)
+    whole, rest = list[Expr](), list[Expr]()
+    for term, c in coefficients(dividend):
+        powers = dict(factors(term))
+        fits = c % count == 0 and all(powers.get(base, 0) >= power for base, power in wanted)
+        (whole if fits else rest).append(c * term / divisor if fits else c * term)
+    return sp.Add(*whole), sp.Add(*rest)
+
+
+def multiplied(one: Expr, other: Expr) -> Expr:
+    """Return the product of two sums of terms as such a sum: what expanding does, without a search.
+
+    >>> multiplied(sp.Symbol("m") + 1, sp.Symbol("m") - 1)
+    m**2 - 1
+    """
+    terms = sp.Add.make_args(other)
+    return sp.Add(*(left * right for left in sp.Add.make_args(one) for right in terms))
+
+
+def greatest_common(one: Expr, other: Expr) -> Expr:
+    """Return the greatest common divisor of two values, of which the second may be one product.
+
+    >>> greatest_common(6 * sp.Symbol("m") + 4 * sp.Symbol("m") ** 2, 8 * sp.Symbol("m"))
+    2*m
+    """
+    if other.is_Add or one.is_Integer or other.is_Integer:
+        return sp.gcd(one, other)
+    ((product, count),) = coefficients(other)
+    common = dict(factors(product))
+    for term, c in coefficients(one):
+        count, powers = sp.igcd(count, c), dict(factors(term))
+        common = {base: min(power, powers.get(base, 0)) for base, power in common.items()}
+    return count * sp.Mul(*(base**power for base, power in common.items()))
 
 
 def evaluated(value: Expr, of_symbol: Callable[[Expr], Any]) -> Any:
@@ -148,9 +191,11 @@ class Assumed:
         """The greatest value of the unit, where it is a number."""
         return self.at_most // self.multiple_of if type(self.at_most) is int else None
 
-    def sample(self, most: int | None) -> int:
-        """Return one value of the unit, the same in every process."""
-        drawn = 3 + crc32(self.name.encode()) % 89
+    def sample(self, most: int | None, turn: int = 0) -> int:
+        """Return one value of the unit at each turn, the same in every process; the least at 1."""
+        if turn == 1:
+            return self.least
+        drawn = 3 + crc32(f"{self.name}{turn or ''}".encode()) % 89
         return self.least + (drawn if most is None else drawn % (most - self.least + 1))
 
     def code(self, **changed: Any) -> str:
@@ -173,6 +218,38 @@ class Assumed:
 
 Known = Mapping[str, Assumed]
 """The symbols of a value by name."""
+
+CHOICES = (1, 2, 3)
+"""The turns at which `sampled` chooses, the least values first."""
+
+
+def sampled(value: Expr, known: Known, turn: int = 0) -> Any:
+    """Return the value at one choice of the symbols, the same wherever it is asked.
+
+    ``None`` where the choice does not meet what is assumed, after the first turn.
+
+    >>> M = Assumed("M", at_most=9)
+    >>> sampled(M.unit + 1, {"M": M}, 1)
+    2
+    """
+    chosen: dict[str, int] = {}
+    at_odds: list[str] = []
+
+    def of_symbol(symbol: Expr) -> int:
+        name = symbol.name
+        if name not in chosen:
+            assumed = known[name]
+            limit: Any = assumed.at_most
+            most = assumed.most
+            if limit is not None and most is None:
+                reached = evaluated(limit.expr, of_symbol) // assumed.multiple_of
+                most = max(reached, assumed.least)
+                at_odds.extend([name] if reached < most and turn else [])
+            chosen[name] = assumed.sample(most, turn)
+        return chosen[name]
+
+    result = evaluated(value, of_symbol)
+    return None if at_odds else result
 
 
 def joined(one: Known, other: Known) -> Known:

@@ -17,10 +17,12 @@ from pycute_xe.symbolic.terms import (
     Known,
     coefficients,
     divided,
-    evaluated,
     factors,
+    greatest_common,
     joined,
+    multiplied,
     relevant,
+    sampled,
     sp,
 )
 from pycute_xe.typing import Symbolic, adopted
@@ -303,19 +305,20 @@ def floor_div(dividend: Expr, divisor: Expr, known: Known) -> Expr:
         return whole
     rest, divisor = _cancelled(rest, divisor, known)
     if divisor.is_Integer:
-        return sp.expand(whole + floor_div(rest, divisor, known))
+        return whole + floor_div(rest, divisor, known)
     while isinstance(rest, FloorDiv):  # a quotient of a quotient is one
-        divisor, rest = sp.expand(divisor * rest.args[1]), rest.args[0]
+        divisor, rest = multiplied(divisor, rest.args[1]), rest.args[0]
     guess = _guessed(rest, divisor, known)
-    return sp.expand(whole + (FloorDiv(rest, divisor) if guess is None else guess))
+    return whole + (FloorDiv(rest, divisor) if guess is None else guess)
 
 
 def _cancelled(rest: Expr, divisor: Expr, known: Known) -> tuple[Expr, Expr]:
     """Divide both by their common factor, and by the number that the divisor is a multiple of."""
-    factor = sp.gcd(rest, divisor)
-    smaller = sp.expand(sp.cancel(divisor / factor))
-    if factor not in (1, -1) and always(">=", smaller - 1, known):
-        rest, divisor = sp.expand(sp.cancel(rest / factor)), smaller
+    factor = greatest_common(rest, divisor)
+    if factor not in (1, -1):
+        smaller = sp.expand(sp.cancel(divisor / factor))
+        if always(">=", smaller - 1, known):
+            rest, divisor = sp.expand(sp.cancel(rest / factor)), smaller
     content = gcd(*(int(c) for _, c in coefficients(divisor)))
     if content > 1 and rest.free_symbols and not divisor.is_Integer:
         # Rounding down twice is rounding down once.
@@ -330,36 +333,14 @@ def _guessed(rest: Expr, divisor: Expr, known: Known) -> Expr | None:
         return None
     inside = sorted(rest.atoms(FloorDiv), key=sp.default_sort_key)
     for guess in (sp.Integer(above // below), *inside):
-        left = sp.expand(rest - guess * divisor)
+        left = rest - multiplied(guess, divisor)
         if (
             sampled(guess, known) == above // below
             and always(">=", left, known)
-            and always("<", sp.expand(left - divisor), known)
+            and always("<", left - divisor, known)
         ):
             return guess
     return None
-
-
-def sampled(value: Expr, known: Known) -> int:
-    """Return the value at one choice of the symbols, the same wherever it is asked."""
-    return _sampled(value, known, {})
-
-
-def _sampled(value: Expr, known: Known, chosen: dict[str, int]) -> int:
-    def of_symbol(symbol: Expr) -> int:
-        if symbol.name not in chosen:
-            chosen[symbol.name] = _chosen(known[symbol.name], chosen)
-        return chosen[symbol.name]
-
-    return evaluated(value, of_symbol)
-
-
-def _chosen(symbol: Assumed, chosen: dict[str, int]) -> int:
-    limit: Any = symbol.at_most
-    if limit is None or type(limit) is int:
-        return symbol.sample(symbol.most)
-    most = _sampled(limit.expr, limit.known, chosen) // symbol.multiple_of
-    return symbol.sample(max(most, symbol.least))
 
 
 # ------------------------------------------------------------ value
@@ -414,7 +395,7 @@ class SymbolicInt(Asked):
 
     def __mul__(self, other: Any) -> Any:
         """Multiply."""
-        return _combined(self, other, operator.mul)
+        return _combined(self, other, multiplied)
 
     __rmul__ = __mul__
 
@@ -518,7 +499,7 @@ def _combined(one: SymbolicInt, other: Any, operation: Callable[[Any, Any], Any]
     them = operand(other)
     if them is None:
         return NotImplemented
-    return _made(sp.expand(operation(one.expr, _expr(them))), _known(one, them))
+    return _made(operation(one.expr, _expr(them)), _known(one, them))
 
 
 def _quotient(dividend: Any, divisor: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from pycute_xe.algebra import composition, recast_layout, zipped_divide
+from pycute_xe.algebra.swizzled import cosize
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import (
@@ -22,7 +23,7 @@ from pycute_xe.errors import (
     quoted,
 )
 from pycute_xe.f2 import F2Layout
-from pycute_xe.int_tuple import crd2idx, idx2crd, product, product_each
+from pycute_xe.int_tuple import crd2idx, idx2crd, leaves, product, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import shortly, typed, typed_fields
@@ -36,6 +37,9 @@ __all__ = [
     "local_tile",
     "recast",
 ]
+
+MOST_OWNED = 1 << 24
+"""Elements that a tensor without data owns."""
 
 AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
 
@@ -236,18 +240,25 @@ class Tensor:
 
 
 @typed
-def make_tensor(data: Any, layout: AnyLayout | Shape, stride: Stride = None) -> Tensor:
-    """Return a tensor of data seen through a layout (or a shape and strides).
+def make_tensor(data: Any, layout: AnyLayout | Shape = None, stride: Stride = None) -> Tensor:
+    """Return a tensor of data, or of its own zeros, seen through a layout (or shape and strides).
 
     ``data`` is anything with ``[]`` over integer offsets, or ``None`` to count. The layout may be
-    swizzled or of XOR strides. C++: ``make_tensor``.
+    swizzled or of XOR strides. A layout alone, plain or swizzled, owns a list of as many zeros as
+    its `cosize`. Raises `ShapeError` where that is not a number. C++: ``make_tensor``.
 
     >>> make_tensor("abcdef", Layout((2, 3)))(1, 2)
     'f'
+    >>> own = make_tensor(Layout((2, 2), (3, 1)))
+    >>> own[1, 1] = 7
+    >>> own.data
+    [0, 0, 0, 0, 7]
     >>> from pycute_xe.swizzle import Swizzle
     >>> make_tensor("abcdefgh", ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2))))(0, 1)
     'g'
     """
+    if layout is None:
+        return _owning(data)
     if isinstance(data, AnyLayout) and not isinstance(layout, AnyLayout):
         wrong = "data is a layout, which is given second"
         raise ShapeError("make_tensor", {"data": data}, wrong, "write make_tensor(data, layout)")
@@ -255,6 +266,27 @@ def make_tensor(data: Any, layout: AnyLayout | Shape, stride: Stride = None) -> 
         return Tensor(data, 0, layout)
     whole = layout if isinstance(layout, Layout) else Layout(layout, stride)
     return Tensor(data, whole(0), whole)
+
+
+def _owning(layout: Any) -> Tensor:
+    """Return a tensor of zeros of its own."""
+    if not isinstance(layout, (Layout, ComposedLayout)):
+        wrong = "the layout is missing"
+        raise ShapeError("make_tensor", {"data": quoted(layout)}, wrong, "give data and a layout")
+    count = cosize(layout)
+    plain = layout.layout if isinstance(layout, ComposedLayout) else layout
+    steps = [*leaves(plain.stride)]
+    if type(count) is not int or not all(type(d) is int and d >= 0 for d in steps):
+        raise ShapeError(
+            "make_tensor",
+            {"layout": layout},
+            "it does not reach a number of elements from 0 on",
+            "use strides that are numbers, 0 or more, or give data",
+        )
+    if count > MOST_OWNED:
+        wrong = f"{count} elements are more than {MOST_OWNED}"
+        raise ShapeError("make_tensor", {"layout": layout}, wrong, "give data, as of NumPy")
+    return make_tensor([0] * count, layout)
 
 
 @typed

@@ -178,6 +178,8 @@ INEXACT = Data("eighths", Grain(1 / 4, 1 / 8), Grain(1 / 2, 1 / 8))
 def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data | None:
     """Return the first data on which everything that is claimed is exact, None for none."""
     claims = kernel.computes.claims if kernel.computes is not None else ()
+    if kernel.computes is not None and kernel.computes.defines:
+        return None  # what a state comes to is not bounded by its inputs
     floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
     bits = min((kind.row.significand or 24 for kind in floats), default=24)
     summed = _summed(kernel)
@@ -477,7 +479,8 @@ def problems(
     least, telling = least_sizes(kernel, fixed), telling_sizes(kernel, fixed)
     claims = kernel.computes.claims if kernel.computes is not None else ()
     # In a moved value nothing is summed: edges of types show what small numbers do not.
-    edges = any(is_moved(claim.value) for claim in claims)
+    states = kernel.computes.defines if kernel.computes is not None else ()
+    edges = not states and any(is_moved(claim.value) for claim in claims)
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
     yield least, small["least"], 0

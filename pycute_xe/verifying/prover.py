@@ -15,6 +15,7 @@ from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statem
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
+from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
@@ -345,7 +346,7 @@ def prove(
     if not number or not budget > 0:
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
-    alike, names = identified(kernel)
+    alike, names = identified(opened(kernel))
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
         with allowed(budget * WORK_A_SECOND, budget):
@@ -358,6 +359,21 @@ def prove(
             "compute it in fewer steps, or store what is between",
         ) from error
     return replace(in_words_of(kernel, names, verdict), seconds=perf_counter() - start)
+
+
+def opened(kernel: Kernel) -> Kernel:
+    """Return a kernel to which states are inputs, of which a claim knows how they follow."""
+    computes = kernel.computes
+    if computes is None or not computes.defines:
+        return kernel
+    states = tuple(one.operand for one in computes.defines)
+    claims = tuple(
+        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.indices)))
+        for c in computes.claims
+    )
+    return replace(
+        kernel, operands=(*kernel.operands, *states), computes=replace(computes, claims=claims)
+    )
 
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:

@@ -139,6 +139,18 @@ def test_inverses_of_chains() -> None:
         assert [undone(x) for x in values(chain)] == list(range(6))
 
 
+def test_chains_that_leave_their_outer_function_have_no_inverse() -> None:
+    beyond = Chained(Layout((3, 8), (8, 1)), 0, Layout(4, 8))
+    assert cx.is_injective(beyond)
+    repeated = Chained(Layout((2, 4), (0, 3)), 1, Layout(2))
+    assert cx.is_injective(repeated)
+    for chain in (beyond, repeated):
+        with pytest.raises(DivisibilityError, match="does not tell the indices apart"):
+            cx.left_inverse(chain)
+    longer = Chained(Layout(2, 3), 0, Layout(3))  # the last mode goes on
+    assert [cx.left_inverse(longer)(value) for value in values(longer)] == [0, 1, 2]
+
+
 def test_refusals() -> None:
     with pytest.raises(ShapeError, match="not a function, an offset and a layout"):
         Chained(4, 0, Layout(4))  # pyright: ignore[reportArgumentType]
@@ -161,3 +173,18 @@ def test_refusals() -> None:
 def test_swizzles_of_layouts_are_what_the_matrix_says() -> None:
     X = ComposedLayout(Swizzle(2, 0, 2), 0, Layout((4, 4)))
     assert values(from_bit_matrix(bit_matrix(X))) == values(X) == values(as_f2(X))
+
+
+def test_what_is_within_a_chain_is_rearranged() -> None:
+    # as CuTe IR folds: CUTLASS 7107b05, cutlass_compiler/cute_ir/test
+    chain = make_composed_layout(Layout((4, 5)), 2, Layout((4, 5)))
+    assert cx.coalesce(chain) == make_composed_layout(Layout((4, 5)), 2, Layout(20))
+    block = make_composed_layout(Layout((2, 3), (3, 1)), 2, Layout((3, 4), (4, 1)))
+    tiler = Layout((2, 5), (1, 2))
+    for operation in (cx.logical_product, cx.blocked_product, cx.raked_product):
+        assert operation(block, tiler) == block.with_inner(operation(block.inner, tiler))
+    cut = cx.zipped_divide(block, (3, 2))
+    assert values(cut) == [block(i, j) for j in range(4) for i in range(3)]
+    deeper = Chained(Swizzle(1, 0, 2), 0, block)
+    assert cx.logical_divide(deeper, 3).inner == cx.logical_divide(block, 3)
+    assert cx.flatten(Chained(Swizzle(1, 0, 2), 0, chain)) == Chained(Swizzle(1, 0, 2), 0, chain)

@@ -10,8 +10,8 @@ import pytest
 import pycute_xe as cx
 from pycute_xe import E, Layout
 from pycute_xe.algebra import coalesce_z, common_coarsening, common_refinement, hier_unzip
-from pycute_xe.errors import CongruenceError, CuteError, DivisibilityError, RankError
-from pycute_xe.int_tuple import compact_col_major, compatible
+from pycute_xe.errors import CuteError, DivisibilityError, RankError
+from pycute_xe.int_tuple import compatible
 
 
 def shapes_of(size: int, depth: int = 2) -> list[Any]:
@@ -141,8 +141,55 @@ def test_tuples_are_flattened() -> None:
     assert cx.flatten(()) == ()
 
 
-def test_a_stride_to_go_on_from_is_named() -> None:
-    with pytest.raises(CongruenceError, match=r"compact_col_major\(\(4, 8\), 2\)") as refusal:
-        Layout((4, 8), 2)
-    assert isinstance(refusal.value, CuteError)
-    assert Layout((4, 8), compact_col_major((4, 8), 2)) == Layout((4, 8), (2, 8))
+def test_one_stride_scales_the_compact_layout() -> None:
+    # NVlabs/CuTe, test/test_layout.py
+    assert Layout((4, 8), 2) == Layout((4, 8), (2, 8))
+    assert Layout((3, (2, 4)), 5) == Layout((3, (2, 4)), (5, (15, 30)))
+    assert Layout((4, 8), 3 * E(1)) == Layout((4, 8), (3 * E(1), 12 * E(1)))
+    assert Layout((4, 8), 0) == Layout((4, 8), (0, 0))
+    assert Layout((), 2) == Layout(())
+    for shape, stride in (((4, 0), 2), ((4, 8), True), ((4, 8), (2,)), (4, (2,))):
+        with pytest.raises(CuteError):
+            Layout(shape, stride)
+
+
+def test_orders_layouts_and_cotargets_as_cute_ir_takes_them() -> None:
+    # CUTLASS 7107b05, cutlass_compiler/cute_ir/test/Dialect/Cute
+    shape = (2, (2, 2), 2)
+    assert cx.make_ordered_layout(shape, (0, 2, 1)) == Layout(shape, (1, (4, 8), 2))
+    assert cx.make_ordered_layout(shape, (2, 1, 3)) == Layout(shape, (4, (1, 2), 8))
+    with pytest.raises(CuteError, match="nest differently"):
+        cx.make_ordered_layout(shape, (0, (1, 2, 3), 4))
+    assert cx.complement(Layout(3, 2), Layout(6)) == Layout(2)
+    assert cx.complement(Layout((3, (5, 2)), (1, (3, 15))), Layout((6, 20))) == Layout(4, 30)
+    swizzled = cx.composition(cx.Swizzle(3, 4, 3), 6, Layout((8, 2), (2, 16)))
+    assert cx.make_layout_like(swizzled) == Layout((8, 2), (1, 8))
+    assert cx.make_identity_layout(4) == Layout(4)
+    assert cx.cosize(Layout((4, 3, 2), (1, 4, 12)), 1) == 9
+    assert cx.cosize(swizzled, 1) == swizzled[1].cosize
+
+
+def test_coordinates_count_up() -> None:
+    # CUTLASS 7107b05, cutlass_compiler/cute_ir/test, increment_coord.mlir
+    assert cx.increment_coord((1, 2), (4, 8)) == (2, 2)
+    assert cx.increment_coord((1, (2, 0)), (4, (3, 8))) == (2, (2, 0))
+    assert cx.increment_coord((2, 2, 2), (3, 3, 3)) == (0, 0, 3)
+    assert cx.increment_coord((0, 0, 3), (3, 3, 3)) == (1, 0, 3)
+    with pytest.raises(CuteError, match="other modes"):
+        cx.increment_coord((1, 2, 3), (4, 8))
+
+
+def test_a_layout_alone_owns_zeros() -> None:
+    tensor = cx.make_tensor(Layout((2, 2), (3, 1)))
+    tensor[1, 1] = 7
+    assert tensor.data == [0, 0, 0, 0, 7]
+    assert cx.make_tensor(cx.composition(cx.Swizzle(1, 0, 1), Layout(4))).data == [0] * 4
+    for layout, words in (
+        (4, "layout is missing"),
+        (Layout(4, -1), "number of elements"),
+        (Layout(4, E(0)), "number of elements"),
+        (Layout(1 << 25), "more than"),
+        (Layout(cx.symbol("N")), "number of elements"),
+    ):
+        with pytest.raises(CuteError, match=words):
+            cx.make_tensor(layout)

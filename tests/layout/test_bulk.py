@@ -44,7 +44,8 @@ def _check(layout: Layout) -> None:
 def test_small_tables() -> None:
     assert table(Layout((), ())).tolist() == [0]
     assert table(Layout(1)).tolist() == [0]
-    assert table(make_identity_layout(3)).tolist() == [[0], [1], [2]]
+    assert table(make_identity_layout((3,))).tolist() == [[0], [1], [2]]
+    assert table(make_identity_layout(3)).tolist() == [0, 1, 2]
     assert table(Layout((1, 2), (1 << 70, 3))).tolist() == [0, 3]
     assert table(Layout((1 << 12, 1 << 8), (1 << 8, 1))).sum() == ((1 << 20) - 1) << 19
 

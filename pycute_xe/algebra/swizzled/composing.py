@@ -8,11 +8,11 @@ from typing import Any, TypeVar, overload
 
 from pycute_xe import layout as plain
 from pycute_xe.algebra import bits, compose, inverse, recast
+from pycute_xe.algebra.swizzled.relating import values_of
 from pycute_xe.chained import Chained
 from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import F2Layout, as_f2
-from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle, make_swizzle
@@ -157,6 +157,8 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
     >>> print(composition(Layout((8, 8), (8, 1)), Swizzle(1, 0, 3)))
     Sw<1,0,-3> o 0 o (8,8):(8,1)
     """
+    if type(a) is type(b) is Layout and c is None:
+        return compose.composition(a, b)
     if isinstance(a, Swizzle):
         if isinstance(b, Swizzle):
             return _merged(a, b)
@@ -283,6 +285,8 @@ def left_inverse(layout: AnyLayout) -> AnyLayout:
 
 
 def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
+    if type(layout) is Layout:
+        return invert(layout)
     if type(layout) is Chained and operation == "left_inverse":
         return _left_inverse_of_chain(layout)
     if isinstance(layout, F2Layout):
@@ -292,8 +296,7 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
             else bits.right_inverse_of_bits(layout)
         )
     if not isinstance(layout, ComposedLayout):
-        plain_layout: Any = layout
-        return invert(plain_layout)
+        return invert(layout)
     if layout.offset:
         raise DivisibilityError(
             operation,
@@ -308,10 +311,18 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
 def _left_inverse_of_chain(layout: Chained) -> Chained:
     """Return the inverses of the parts, the other way round, with the offset taken off between."""
     inverse_of: Any = left_inverse
+    reached = [layout.offset + value for value in values_of("left_inverse", layout.inner)]
     if isinstance(layout.outer, Swizzle):
         # A swizzle is its own inverse, on as many offsets as the chain reaches.
-        end = max(layout(i) for i in range(product(layout.shape))) + 1
+        end = max(map(layout.outer, reached)) + 1
         undone: Any = ComposedLayout(layout.outer, 0, Layout(end))
     else:
         undone = inverse_of(layout.outer)
+        if any(undone(layout.outer(index)) != index for index in reached):
+            raise DivisibilityError(
+                "left_inverse",
+                {"layout": layout},
+                f"{layout.outer} does not tell the indices apart that the inner function reaches",
+                "use an injective outer function that has them all",
+            )
     return Chained(inverse_of(layout.inner), -layout.offset, undone)

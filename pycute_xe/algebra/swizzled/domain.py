@@ -29,6 +29,7 @@ __all__ = [
     "layout_add",
     "logical_divide",
     "logical_product",
+    "make_layout_like",
     "prepend",
     "raked_product",
     "select",
@@ -109,6 +110,20 @@ def _alike(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> bool:
 
 # ------------------------------------------------------------ domain
 
+
+def make_layout_like(layout: Layout | ComposedLayout) -> Layout:
+    """Return a compact layout of the same shape whose modes run in the same order.
+
+    Law: as `pycute_xe.algebra.rearrange.make_layout_like`, of what is beneath a swizzle.
+    C++: ``make_layout_like``.
+
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> print(make_layout_like(ComposedLayout(Swizzle(3, 4, 3), 6, Layout((8, 2), (2, 16)))))
+    (8,2):(1,8)
+    """
+    return rearrange.make_layout_like(_beneath(layout))
+
+
 append = on_domain(plain.append)
 _flattened = on_tensors(plain.flatten)
 get = on_domain(plain.get)
@@ -147,6 +162,8 @@ def coalesce(layout: Any, profile: IntTuple = None) -> Any:
     >>> print(coalesce(F2Layout((2, (2, 4)), (F2(1), (F2(2), F2(9))))))
     (4,4):(F2(1),F2(9))
     """
+    if type(layout) is Layout:
+        return compose.coalesce(layout, profile)
     if type(layout) is F2Layout and profile is None:
         return bits.coalesced(layout)
     placed: Any = layout
@@ -225,7 +242,7 @@ def slice_and_offset(coord: Coord, layout: Any) -> tuple[Any, Any]:
     return plain.slice_and_offset(coord, layout)
 
 
-def cosize(layout: Layout | ComposedLayout) -> Any:
+def cosize(layout: Layout | ComposedLayout, *modes: int) -> Any:
     """Return the elements that a buffer must have, of a plain or a swizzled layout.
 
     Law: above every offset; for plain layouts as `pycute_xe.layout.cosize`, for swizzled ones
@@ -235,4 +252,6 @@ def cosize(layout: Layout | ComposedLayout) -> Any:
     >>> cosize(ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2))))
     8
     """
-    return layout.cosize if isinstance(layout, ComposedLayout) else plain.cosize(layout)
+    if not isinstance(layout, ComposedLayout):
+        return plain.cosize(layout, *modes)
+    return get(layout, *modes).cosize if modes else layout.cosize

@@ -20,6 +20,7 @@ __all__ = [
     "is_bijective",
     "is_injective",
     "is_surjective",
+    "values_of",
 ]
 
 MOST = 1 << 20
@@ -44,7 +45,7 @@ def is_injective(layout: Function) -> bool:
         case ComposedLayout():
             return relations.is_injective(layout.layout)
         case _:
-            values = _values("is_injective", layout)
+            values = values_of("is_injective", layout)
             return len(set(values)) == len(values)
 
 
@@ -60,7 +61,7 @@ def is_surjective(layout: Function) -> bool:
     """
     if isinstance(layout, Layout):
         return relations.is_surjective(layout)
-    values = set(_values("is_surjective", layout))
+    values = set(values_of("is_surjective", layout))
     return len(values) == max(values) + 1
 
 
@@ -94,7 +95,7 @@ def functionally_equal(a: Function, b: Function) -> bool:
         return relations.functionally_equal(a, b)
     if product(a.shape) != product(b.shape):
         return False
-    return _values("functionally_equal", a) == _values("functionally_equal", b)
+    return values_of("functionally_equal", a) == values_of("functionally_equal", b)
 
 
 @typed
@@ -115,7 +116,7 @@ def image(layout: Function) -> Layout | F2Layout:
         case F2Layout():
             return bits.image_of_bits(layout)
         case _:
-            values = sorted(set(_values("image", layout)))
+            values = sorted(set(values_of("image", layout)))
             modes = _listed(values)
             if modes is None or values[0] != 0:
                 raise DivisibilityError(
@@ -147,7 +148,14 @@ def _listed(values: list[int]) -> list[Mode] | None:
     return None if rest is None else [(count, step), *rest]
 
 
-def _values(operation: str, layout: Any) -> list[Any]:
+def values_of(operation: str, layout: Any) -> list[Any]:
+    """Return all values of a function, in the order of its coordinates, for an operation.
+
+    Raises `ShapeError` for extents that are not numbers, `CuteError` for too many coordinates.
+
+    >>> values_of("image", Layout((2, 2), (2, 1)))
+    [0, 2, 1, 3]
+    """
     count = product(layout.shape)
     if type(count) is not int:
         raise ShapeError(

@@ -30,6 +30,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
+from pycute_xe.kernel.spec.recurrences import Recurrence
 from pycute_xe.kernel.spec.specification import Claim
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
@@ -137,7 +138,8 @@ class _Change:
         scope, computes = self.variables, kernel.computes
         if computes is not None:
             claims = tuple(self.claim(claim, scope) for claim in computes.claims)
-            computes = replace(computes, claims=claims)
+            defines = tuple(self.recurrence(one, scope) for one in computes.defines)
+            computes = replace(computes, claims=claims, defines=defines)
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),
@@ -224,6 +226,12 @@ class _Change:
                 return self.thing(fragment), layout
             case _:
                 return value
+
+    def recurrence(self, one: Recurrence, scope: Mapping[str, str]) -> Recurrence:
+        own = self.bound(one.indices)
+        extents = tuple(self.index(extent, scope) for extent in one.extents)
+        values = (self.expression(x, {**scope, **own}) for x in (one.start, one.step))
+        return Recurrence(self.thing(one.name), tuple(own.values()), extents, *values)
 
     def claim(self, claim: Claim, scope: Mapping[str, str]) -> Claim:
         own = self.bound(claim.indices)

@@ -41,6 +41,8 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.attention_form import (
     F32,
     LOG2E,
+    LOWEST,
+    CacheOrder,
     Conditions,
     Form,
     Keys,
@@ -49,9 +51,7 @@ from pycute_xe.kernel.kinds.attention_form import (
     seen,
 )
 from pycute_xe.kernel.kinds.attention_loop import Mainloop
-from pycute_xe.kernel.kinds.kv_cache_write import CacheOrder
 from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass
-from pycute_xe.kernel.kinds.rows import LOWEST
 from pycute_xe.kernel.kinds.side import MEET
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import e, inf, log2
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -14,7 +14,6 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
-from pycute_xe.kernel.kinds.kv_cache_write import CacheOrder
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import Const, Element, Expression, Slot, Where, apply
 from pycute_xe.kernel.spec.functions import reduction
@@ -23,6 +22,8 @@ from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = [
     "LOG2E",
+    "LOWEST",
+    "CacheOrder",
     "Form",
     "Keys",
     "Rows",
@@ -37,6 +38,11 @@ __all__ = [
 # Rows of scores in registers: where each element is, and what a row comes to.
 
 F32 = as_numeric("f32")
+LOWEST = -(2.0**127)
+"""The largest of no numbers: finite, so that what is taken from it stays a number."""
+
+CacheOrder = Literal["heads", "tokens"]
+"""What comes first in a page: heads (P, G, page, D), or tokens (P, page, G, D)."""
 LOG2E = log2(e)
 
 

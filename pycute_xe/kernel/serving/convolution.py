@@ -6,7 +6,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import rounded
+from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import RowBuilder
+from pycute_xe.kernel.serving.rows import RowBuilder
 from pycute_xe.signatures import typed
 
 __all__ = ["quantize_rows"]

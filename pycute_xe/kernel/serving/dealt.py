@@ -1,4 +1,4 @@
-"""Tiles dealt out by a counter: a work-group takes a ticket for each, until there is none left."""
+"""Tiles dealt out by a counter: a work-group takes a ticket for each, until all are taken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import FetchAdd, If, Loop, Statement
-from pycute_xe.kernel.kinds.rows import rounded
+from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple

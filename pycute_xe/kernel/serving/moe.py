@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -10,8 +10,8 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.ragged import store_rows
-from pycute_xe.kernel.kinds.rows import rounded
+from pycute_xe.kernel.serving.ragged import store_rows
+from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 
@@ -89,7 +89,7 @@ class _Experts:
         self.e, self.m, self.n = k.grid(e="E", m=tiles, n=Tiles("N", columns))
 
     @contextmanager
-    def tile(self) -> Iterator[tuple[Index, Index, Index | None]]:
+    def tile(self) -> Generator[tuple[Index, Index, Index | None]]:
         """Give the expert of the tile at hand, its first row, and how many rows its run has."""
         here = self.m * self.mma.tile_mnk[0]
         if self.runs == "blocks":

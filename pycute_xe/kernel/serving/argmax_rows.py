@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import LOWEST, RowBuilder
+from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder
 from pycute_xe.signatures import typed
 
-__all__ = ["argmax_rows"]
+__all__ = ["argmax_rows", "first_of"]
 
 BEHIND = 2**24
 """At least any number of a column: up to here every integer is a number of f32."""
@@ -35,14 +35,14 @@ def argmax_rows(
     with k.tiles("j"):
         k.take_rows("y", X)
         k.take_columns("id", ids)
-        k.gather_rows("max", "first", k.within(_first("y", "top", "id"), "-inf"))
+        k.gather_rows("max", "first", k.within(first_of("y", "top", "id"), "-inf"))
     k.map("least", "-1*first")
     k.store(R, "least", at=k.m * tile[0])
     top = f"max({LOWEST!r}, max(j, X[m,j]))"
-    first = _first("X[m,n]", top, "ids[n]")
+    first = first_of("X[m,n]", top, "ids[n]")
     return k.build(f"R[m] = -1*max({-BEHIND}, max(n, {first}))")
 
 
-def _first(x: str, top: str, number: str) -> str:
+def first_of(x: str, top: str, number: str) -> str:
     """Return minus a number where ``x`` is the largest, else minus infinity, exactly."""
     return f"below(-1*{number}, {2 * BEHIND}*at_least({x}, {top}) - {BEHIND})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import RowBuilder, rounded
+from pycute_xe.kernel.serving.rows import RowBuilder, rounded
 from pycute_xe.signatures import typed
 
 __all__ = ["gated_rows"]

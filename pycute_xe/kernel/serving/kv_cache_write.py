@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.kinds.attention_form import CacheOrder
 from pycute_xe.signatures import typed
 
-__all__ = ["CacheOrder", "kv_cache_write"]
-
-CacheOrder = Literal["heads", "tokens"]
-"""What comes first in a page: heads (P, G, page, D), or tokens (P, page, G, D)."""
+__all__ = ["kv_cache_write"]
 
 
 @typed

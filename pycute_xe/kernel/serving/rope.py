@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.rows import rounded
+from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.signatures import typed
 
 __all__ = ["rope"]

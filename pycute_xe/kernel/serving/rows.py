@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from pycute_xe.algebra.compose import index_at
@@ -11,12 +11,11 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.kinds.attention_form import F32, LOWEST
 from pycute_xe.layout import Layout
+from pycute_xe.numeric import as_numeric
 
 __all__ = ["LOWEST", "RowBuilder", "rounded"]
-
-LOWEST = -(2.0**127)
-"""The largest of no numbers: finite, so that what is taken from it stays a number."""
 
 
 class RowBuilder(KernelBuilder):
@@ -35,7 +34,7 @@ class RowBuilder(KernelBuilder):
         if rows < 16 or rows % 16 or rows * subgroups != tile[0]:
             wrong = f"{subgroups} subgroups do not have a multiple of 16 of {tile[0]} rows each"
             raise KernelError(name, {"tile": tile}, wrong, f"use tile=({16 * subgroups}, 32)")
-        self.columns, self.tile = columns, tile
+        self.extent, self.tile = columns, tile
         self.part = self.parts(tile, (subgroups, 1))
         self.by_row = self.part.along(0)
         (self.m,) = self.grid(m=Tiles("M", tile[0]))
@@ -43,12 +42,12 @@ class RowBuilder(KernelBuilder):
 
     def matrix(self, name: str, kind: str) -> Operand:
         """Declare an input of M rows."""
-        return self.input(name, kind, ("M", self.columns))
+        return self.input(name, kind, ("M", self.extent))
 
     @contextmanager
-    def tiles(self, var: str) -> Iterator[Index]:
+    def tiles(self, var: str) -> Generator[Index]:
         """Do what the ``with`` block writes for each tile of the rows; give its first column."""
-        width, columns = self.tile[1], self.columns
+        width, columns = self.tile[1], self.extent
         count = Tiles(columns, width) if isinstance(columns, str) else -(-columns // width)
         with self.loop(var, 0, count) as i:
             self.column = i * width
@@ -57,11 +56,11 @@ class RowBuilder(KernelBuilder):
     def take_rows(self, name: str, operand: Operand) -> None:
         """Load the tile at hand in f32."""
         at = (self.m * self.tile[0], self.column)
-        if operand.value_type.name == "f32":
-            self.load(name, operand, self.part, at)
-        else:
-            self.load(f"{name}_in", operand, self.part, at)
-            self.convert(name, f"{name}_in", "f32")
+        wide = operand.value_type.name == "f32"
+        first = name if wide else f"{name}_in"
+        self.load(first, operand, self.part, at)
+        if not wide:
+            self.convert(name, first, "f32")
         places = self.spread_of(name).places[:, 1].tolist()
         self.of_element = index_at(layout_of(places) or Layout(), Index(ELEMENT_INDEX))
 
@@ -71,7 +70,14 @@ class RowBuilder(KernelBuilder):
 
     def within(self, value: str, otherwise: str) -> str:
         """Return a value of the tile at hand, and another one behind the last column."""
-        return f"where({self.column + self.of_element} < {self.columns}, {value}, {otherwise})"
+        return f"where({self.column + self.of_element} < {self.extent}, {value}, {otherwise})"
+
+    def within_rows(self, value: str, otherwise: str, rows: str) -> str:
+        """Return a value of the tile at hand, and another one behind the last row."""
+        first = index_at(layout_of(self.part.starts[:, 0].tolist()) or Layout(), self.subgroup)
+        places = layout_of(self.part.places[:, 0].tolist()) or Layout()
+        row = self.m * self.tile[0] + first + index_at(places, Index(ELEMENT_INDEX))
+        return f"where({row} < {rows}, {value}, {otherwise})"
 
     def gather_rows(self, how: str, into: str, value: str) -> None:
         """Combine the values of each row of the tile at hand with those before."""
@@ -96,4 +102,4 @@ def rounded(kind: str, value: str) -> str:
     >>> rounded("bf16", "X[m,n]"), rounded("f32", "X[m,n]")
     ('bf16(X[m,n])', 'X[m,n]')
     """
-    return value if kind == "f32" else f"{kind}({value})"
+    return value if as_numeric(kind) == F32 else f"{kind}({value})"
