@@ -304,13 +304,16 @@ class Layout:
         """
         crd: Coord = coord[0] if len(coord) == 1 else coord
         try:
-            index = offset_of(crd, self.shape, self.stride)
-            return index if type(index) is int and index else completed(self.stride, index)
+            try:
+                index = offset_of(crd, self.shape, self.stride)
+                return index if type(index) is int and index else completed(self.stride, index)
+            except (CoordError, *STUMBLES):
+                if not has_none(crd):
+                    raise
+                return slice_(crd, self)
         except (CoordError, *STUMBLES) as error:
-            if not has_none(crd):
-                blame(Layout.__call__, (self, *coord), error)
-                raise
-        return slice_(crd, self)
+            blame(Layout.__call__, (self, *coord), error)
+            raise
 
     def __len__(self) -> int:
         """Return the rank: the number of top-level modes."""
