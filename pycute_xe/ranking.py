@@ -97,33 +97,33 @@ def explore(
 
     >>> import pycute_xe as cx
     >>> few = cx.Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
-    >>> found = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
-    >>> found.best[0].candidate.tile, dict(found.refused)
+    >>> explored = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
+    >>> explored.best[0].candidate.tile, dict(explored.refused)
     ((256, 256, 32), {'register-file': 1})
     """
     if type(timed) is not int or timed < 0:
         wrong = f"timed is {quoted(timed)}, must be 0 or more"
         raise InputError("explore", {"timed": quoted(timed)}, wrong, "use timed=100")
     most = max(best, timed) if type(best) is int and best > 0 else best
-    found = exploring.explore(
+    explored = exploring.explore(
         space, target, problems,
         objective=objective, best=most, log=log, executor=executor, progress=progress,
     )  # fmt: skip
-    if timed and found.best:
-        found = _in_order_of_clocks(found, timed)
-    return replace(found, best=found.best[:best], clocks=found.clocks[:best])
+    if timed and explored.best:
+        explored = _in_order_of_clocks(explored, timed)
+    return replace(explored, best=explored.best[:best], clocks=explored.clocks[:best])
 
 
-def _in_order_of_clocks(found: Explored, count: int) -> Explored:
+def _in_order_of_clocks(explored: Explored, count: int) -> Explored:
     """Return the same in the order of machine code, or a note that says why it is not."""
-    if without := missing(found.device.target.name):
-        return replace(found, notes=(f"not timed: {without}",))
-    ranked = timed(found, count)
+    if without := missing(explored.device.target.name):
+        return replace(explored, notes=(f"not timed: {without}",))
+    ranked = timed(explored, count)
     if ranked.best:
         first = ranked.reordered()
-        return replace(first, best=first.best + found.best[count:])
+        return replace(first, best=first.best + explored.best[count:])
     notes = (f"refused: {one.candidate}: {why}" for one, why in ranked.refused)
-    return replace(found, notes=("not timed: every candidate is refused", *notes))
+    return replace(explored, notes=("not timed: every candidate is refused", *notes))
 
 
 @typed

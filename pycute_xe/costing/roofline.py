@@ -48,14 +48,14 @@ def roofline(
     meets = [peak * 1e12 / bands[level][0] for level in at]
     columns = _steps(min(at.values()) / 4, max(*at.values(), *meets))
     rows = _steps(min(rates[0], peak / 16), peak)[::-1]
-    found: list[Cell] = []
+    cells: list[Cell] = []
     for col, step in enumerate(columns):
         for row, of in enumerate(rows):
             cell = _cell(row, col, (2**step, 2**of), at, bands, peak, rates)
             if cell is not None:
-                found.append(cell)
+                cells.append(cell)
     panel = Panel(
-        "", tuple(found), tuple(range(len(rows))), tuple(range(len(columns))), "TFLOP/s",
+        "", tuple(cells), tuple(range(len(rows))), tuple(range(len(columns))), "TFLOP/s",
         "operations a byte", False, row_names=tuple(f"{2**of:.4g}" for of in rows),
         col_names=tuple(f"{2**step:.4g}" for step in columns), compact=True,
     )  # fmt: skip

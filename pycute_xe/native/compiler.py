@@ -125,7 +125,7 @@ def _argument(entry: Entry) -> Argument:
 
 
 _SYMBOLS = "Intel_Symbol_Table_Void_Program"
-"""A section of code that is no kernel: a table of what is called by its address."""
+"""A section of code that is not a kernel: a table of what is called by its address."""
 _NOBITS = 8
 """The type of a section without contents in the file."""
 
