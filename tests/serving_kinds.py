@@ -378,6 +378,17 @@ LOOKED_UP: dict[str, Callable[[Rng], Served]] = {
 }
 """Those that look tables up."""
 
+_DECIDED = (
+    "rope",
+    "chunked prefill, pages",
+    "chunked prefill, FP8 pages",
+    "MLA, pages",
+    "experts, starts",
+    "experts, tiles",
+    "weighted combine",
+)
+PROVED |= {name: LOOKED_UP.pop(name) for name in _DECIDED}
+
 KINDS = PROVED | LOOKED_UP
 
 
