@@ -337,7 +337,7 @@ def moe_combine(rng: Rng) -> Served:
 PROVED: dict[str, Callable[[Rng], Served]] = {
     "rms_norm": rms_norm,
     "layer_norm": layer_norm,
-    "softmax of rows": softmax_rows,
+    "softmax of long rows": softmax_rows,
     "quantisation by token, s8": quantize_rows("s8"),
     "quantisation by token, f8": quantize_rows("f8e4m3"),
     "argmax": argmax_rows,
@@ -377,6 +377,17 @@ LOOKED_UP: dict[str, Callable[[Rng], Served]] = {
     "linear attention, slots": linear_attention(slots=True),
 }
 """Those that look tables up."""
+
+_DECIDED = (
+    "rope",
+    "chunked prefill, pages",
+    "chunked prefill, FP8 pages",
+    "MLA, pages",
+    "experts, starts",
+    "experts, tiles",
+    "weighted combine",
+)
+PROVED |= {name: LOOKED_UP.pop(name) for name in _DECIDED}
 
 KINDS = PROVED | LOOKED_UP
 

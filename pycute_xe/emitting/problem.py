@@ -15,7 +15,7 @@ __all__ = ["claimed", "common_sizes", "numbers", "surface_rules", "tolerance"]
 def claimed(kernel: Kernel) -> Specification:
     """Return what a kernel computes.
 
-    Raises `KernelError` for a kernel that claims nothing.
+    Raises `KernelError` for a kernel that claims nothing, or speaks of states.
     """
     if kernel.computes is None:
         raise KernelError(
@@ -24,6 +24,10 @@ def claimed(kernel: Kernel) -> Specification:
             "the kernel claims nothing, so that its result cannot be compared",
             "give it a specification",
         )
+    if kernel.computes.defines:
+        state = kernel.computes.defines[0].name
+        wrong = f"{state} is defined step by step, which no program here computes"
+        raise KernelError("emit", {"kernel": kernel.name}, wrong, 'use emit(kernel, "opencl")')
     return kernel.computes
 
 

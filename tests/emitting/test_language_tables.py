@@ -47,6 +47,7 @@ def kernels() -> tuple[Kernel, ...]:
         exchanging(),
         everything(shared=False),
         everything(),
+        cx.kernel.dealt_gemm(mma),
     )
 
 

@@ -45,6 +45,7 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.spec.equations import read_claim, read_recurrence
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.spread import Share, Spread, modes_of
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -456,6 +457,11 @@ class KernelBuilder(Draft):
         self._parts = replace(self._parts, computes=Specification((), defines=self._defines))
 
     @line
+    def assume(self, *tables: Assumption) -> None:
+        """Take something for granted of integers that indices look up; a run checks it."""
+        self._assumed = (*self._assumed, *tables)
+
+    @line
     def computes(self, equation: str) -> None:
         """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``."""
         claim = read_claim(equation, self._known())
@@ -486,10 +492,10 @@ class KernelBuilder(Draft):
         if idle:
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
-        claims = Specification(self._claims, defines=self._defines) if self._claims else None
+        claims = Specification(self._claims, tables=self._assumed, defines=self._defines)
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
-            body, claims, program.shared,
+            body, claims if self._claims else None, program.shared,
         )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
 from pycute_xe.kernel.spec.recurrences import Recurrence, at_places
 from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
 from pycute_xe.layout import Layout
@@ -114,6 +115,7 @@ class Draft:
         self._blocks = [_Block(None, arrived=False)]
         self._claims: tuple[Claim, ...] = ()
         self._defines: tuple[Recurrence, ...] = ()
+        self._assumed: tuple[Assumption, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}
 

@@ -12,6 +12,7 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.ragged import store_rows
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.spec.tables import AtMost, Rising
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 
@@ -80,11 +81,16 @@ class _Experts:
         count = Tiles("T", rows)
         if runs == "blocks":
             k.input("experts", "s32", (count,))
+            k.assume(AtMost(Index.element("experts", Index("i")), Index("E") - 1, (("i", count),)))
             self.m, self.n = k.grid(m=count, n=Tiles("N", columns))
             return
         for name in ("counts", "offsets") if runs == "counts" else ("starts",):
             k.input(name, "s32", ("E" if runs == "counts" else Index("E", 1),))
         k.input("longest", "s32")
+        _, run = self._run(Index("i"))
+        k.assume(AtMost(run, Index.element("longest"), (("i", Index("E")),)))
+        if runs == "starts":
+            k.assume(Rising("starts", Index("T")))
         tiles = (Index.element("longest") + (rows - 1)) // rows
         self.e, self.m, self.n = k.grid(e="E", m=tiles, n=Tiles("N", columns))
 

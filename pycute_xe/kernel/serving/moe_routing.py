@@ -10,7 +10,7 @@ from pycute_xe.signatures import typed
 
 __all__ = ["moe_counts", "moe_routing"]
 
-MOST = 8
+MOST_CHOSEN = 8
 
 
 @typed
@@ -28,8 +28,8 @@ def moe_routing(
     >>> print(*moe_routing(64).outputs, sep="; ")
     ids[2,M] s32 row-major; weights[2,M] f32 row-major
     """
-    if not 1 <= top <= min(MOST, experts):
-        wrong = f"top is {top}, which must be 1 to {min(MOST, experts)}"
+    if not 1 <= top <= min(MOST_CHOSEN, experts):
+        wrong = f"top is {top}, which must be 1 to {min(MOST_CHOSEN, experts)}"
         raise KernelError("moe_routing", {"top": top}, wrong, "use top=2")
     k = RowBuilder("moe_routing", experts, (rows, -(-experts // 32) * 32), subgroups)
     X, numbers = k.matrix("X", kind), k.input("numbers", "f32", (experts,))

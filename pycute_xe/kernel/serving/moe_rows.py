@@ -6,6 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.spec.tables import AtMost, InRange
 from pycute_xe.signatures import typed
 
 __all__ = ["moe_combine", "moe_permute"]
@@ -68,5 +69,11 @@ places[2,T] s32 row-major; offsets[E] s32
         k.map("acc", "acc + weight*y")
     k.convert("out", "acc", d_type)
     k.store(D, "out", at=(t, n * width))
+    every = (("t", Index("T")),)
+    for j in range(top):
+        row = Index.element("offsets", Index.element("ids", j, Index("t")))
+        row = row + Index.element("places", j, Index("t"))
+        k.assume(AtMost(Index(), row, every), AtMost(row + 1, Index("R"), every))
+    k.assume(InRange("ids", Index("E"), ("j", "t")))
     rows = (f"weights[{j},t]*Y[offsets[ids[{j},t]]+places[{j},t],n]" for j in range(top))
     return k.build(f"D[t,n] = {rounded(d_type, ' + '.join(rows))}")

@@ -6,6 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.spec.tables import InRange
 from pycute_xe.signatures import typed
 
 __all__ = ["rope"]
@@ -38,6 +39,7 @@ def rope(half: int = 64, *, kind: str = "bf16", heads: int = 16) -> Kernel:
         k.map(name, value, "f32")
         k.convert(f"{name}_out", name, kind)
         k.store(D, f"{name}_out", at=(t, h * heads, first))
+    k.assume(InRange("positions", Index("P")))
     c, s = (f"{name}[positions[t],d%{half}]" for name in ("cos", "sin"))
     first = rounded(kind, f"X[t,h,d]*{c} - X[t,h,d+{half}]*{s}")
     second = rounded(kind, f"X[t,h,d]*{c} + X[t,h,d-{half}]*{s}")
