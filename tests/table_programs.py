@@ -351,7 +351,7 @@ def _segment(rng: random.Random, number: int) -> Program:
     if rng.random() < 0.9:
         assumed.append(InRange("rows", Index("N")))
     claims = (Claim("D", ("e", "h"), claimed),)
-    kernel = with_claims(k.build(), claims, tuple(assumed), {"starts": (S,), "rows": ("N",)})
+    kernel = with_claims(k.build(), claims, tuple(assumed), {"starts": (S,), "rows": (Index("N"),)})
     told = f"D[e] = sum of A[{row}] from {first} to {last}; {'; '.join(map(str, assumed))}"
 
     def right(sizes: Mapping[str, int], tables: Mapping[str, Array]) -> Array:

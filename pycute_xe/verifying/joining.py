@@ -7,6 +7,7 @@ so that one comparison does for all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -168,7 +169,7 @@ def _inner(nodes: list[Node]) -> Node | None:
     """Return a node of the same kind whose nodes are joined; everything else has to be the same."""
     changed: dict[str, object] = {}
     for part in fields(nodes[0]):
-        values = [getattr(node, part.name) for node in nodes]
+        values: list[Any] = [getattr(node, part.name) for node in nodes]
         if isinstance(values[0], tuple) and values[0] and _is_node(values[0][0]):
             if len({len(value) for value in values}) > 1:
                 return None
@@ -186,6 +187,6 @@ def _inner(nodes: list[Node]) -> Node | None:
     return replace(nodes[0], **changed)  # pyright: ignore[reportArgumentType]
 
 
-def _is_node(value: object) -> bool:
+def _is_node(value: Any) -> bool:
     kinds = (Number, Scalar, Leaf, Call, Converted, Summed, Accumulated, Choice, Picked)
     return isinstance(value, kinds)

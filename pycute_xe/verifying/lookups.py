@@ -346,7 +346,11 @@ class Tables:
         out: dict[Index, None] = {}
         for looked in law.looked:
             for place, index in enumerate(looked.at):
-                if index.names != {name} or dict(index.terms).get(name) != 1 or index.looked_up:
+                if (
+                    index.names != frozenset({name})
+                    or dict(index.terms).get(name) != 1
+                    or index.looked_up
+                ):
                     continue
                 for one in everyone:
                     if table_name(one.table) == looked.operand:

@@ -25,6 +25,7 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
+from pycute_xe.kernel.kinds.whole_tiles import follows_a_plan
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -74,7 +75,7 @@ class Naming:
         tables = {
             f"@{o.name}": table_name(number)
             for number, o in enumerate(kernel.operands)
-            if o.role == "in" and o.value_type.kind != "float"
+            if o.role == "in" and o.value_type.kind != "float" and not follows_a_plan(kernel)
         }
         self.all: Mapping[str, str] = self.size_of | self.variable_of | tables
 

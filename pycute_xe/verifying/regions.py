@@ -184,7 +184,8 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     if not answer.strip("{ }"):  # a set without pieces is written without its coordinates
         if call not in ("intersect", "subtract", "union", "coalesce", "gist"):
             raise too_hard("isl does not answer the question")
-        return type(of[0]).empty(of[0].get_space())
+        first: Any = of[0]
+        return first.empty(first.get_space())
     return type(of[0])(answer, _context.get())
 
 

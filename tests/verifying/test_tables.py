@@ -39,7 +39,7 @@ def attention(**options: object) -> Kernel:
 # ------------------------------------------------------------------ programs at random
 
 
-@pytest.mark.parametrize("number", sampled(range(400), 6))
+@pytest.mark.parametrize("number", sampled(range(400), 3))
 def test_answers_are_those_of_all_small_tables(number: int) -> None:
     one = program(number)
     right, answer = truth(one), cx.verify(one.kernel).answer
@@ -52,7 +52,8 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
 FORMS = ({"page": 64}, {"packed": True}, {"packed": True, "page": 32, "causal": True})
 
 
-@pytest.mark.parametrize("options", sampled(FORMS, 1), ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("options", FORMS, ids=str)
 def test_attention_is_proved_for_all_tables(options: dict[str, object]) -> None:
     verdict = cx.verify(attention(**options))
     assert verdict, str(verdict)
@@ -81,7 +82,9 @@ def shifted(name: str, by: int) -> Kernel:
     return changed(attention(page=64), looked_up_as(change))
 
 
-@pytest.mark.parametrize(("name", "by"), [("lengths", 1), ("lengths", -1), ("pages", 1)])
+@pytest.mark.parametrize(
+    ("name", "by"), sampled([("lengths", 1), ("lengths", -1), ("pages", 1)], 1)
+)
 def test_a_slip_is_disproved_by_tables(name: str, by: int) -> None:
     kernel = shifted(name, by)
     verdict = cx.verify(kernel)
@@ -147,6 +150,7 @@ def test_assumptions_are_printed_and_saved() -> None:
     assert cx.from_json(cx.to_json(kernel)) == kernel
 
 
+@pytest.mark.long
 def test_without_its_assumption_nothing_is_proved() -> None:
     """Pages that are no pages: the counterexample is a table."""
     kernel = attention(page=64)
@@ -156,4 +160,4 @@ def test_without_its_assumption_nothing_is_proved() -> None:
     verdict = cx.verify(bold)
     assert verdict.answer == "disproved"
     assert verdict.counterexample is not None
-    assert verdict.counterexample.tables["lengths"]
+    assert "pages" in verdict.counterexample.tables

@@ -179,7 +179,7 @@ WRONG = {"filled once": filled_once, "of the next": of_the_next, "from the secon
 def test_pieces_that_are_not_apart_are_not_proved(name: str) -> None:
     wrong = with_body(scheduled(MMA, fixup=False), WRONG[name])
     verdict = cx.verify(wrong)
-    assert verdict.answer == "undecided", str(verdict)
+    assert verdict.answer != "proved", str(verdict)
     with pytest.raises(KernelError):
         whole_tiles(wrong)
 

@@ -151,7 +151,7 @@ class _Draw:
         for one in self.assumed:
             if isinstance(one, AtMost) and _is_entry(one.most, name):
                 extents = tuple(range_.at(self.sizes) for _, range_ in one.over)
-                grids = np.ogrid[tuple(slice(0, n) for n in extents)] if extents else []
+                grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if extents else ()
                 named = dict(zip((n for n, _ in one.over), grids, strict=True))
                 values = value_of(one.index, {**self.sizes, **named}, self.found)
                 least = max(least, int(np.max(values, initial=least)))

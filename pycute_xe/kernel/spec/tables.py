@@ -366,7 +366,7 @@ def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, 
     extents = [max(0, extent.at(sizes)) for _, extent in law.over]
     if len(names) == 2 and extents[0] * extents[1] > MOST_PAIRS:
         return _broken_pairs(law, arrays, sizes, extents[0])
-    grids = np.ogrid[tuple(slice(0, n) for n in extents)] if names else []
+    grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if names else ()
     return _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
 
 
@@ -421,7 +421,7 @@ def value_of(index: Index, names: Mapping[str, Any], arrays: Arrays) -> Any:
 
 def _entries(arrays: Arrays, operand: str, at: tuple[Any, ...]) -> Any:
     table = arrays[operand]
-    places = np.broadcast_arrays(*map(np.asarray, at)) if at else []
+    places: Any = np.broadcast_arrays(*map(np.asarray, at)) if at else ()
     inside: Any = np.bool_(True)
     for place, extent in zip(places, table.shape, strict=True):
         inside = inside & (place >= 0) & (place < extent)

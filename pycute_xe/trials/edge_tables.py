@@ -1,0 +1,60 @@
+"""The tables of a trial, at their edges, and sizes at which they have several entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import InputError
+from pycute_xe.kernel import Kernel
+from pycute_xe.kernel.ir.identities import extents_of
+from pycute_xe.kernel.spec.drawn_tables import drawn_tables
+
+__all__ = ["entry", "table_sizes", "tables_at"]
+
+
+def tables_at(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, NDArray[np.int64]]:
+    """Return tables that meet what is assumed of them, by name; none where nothing is assumed.
+
+    Raises `InputError` where none meet it at some sizes.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    names = frozenset(name for one in assumed for name in one.tables)
+    made = drawn_tables(assumed, names, modes, sizes, seed)
+    if made is None:
+        words = " ".join(f"{name}={size}" for name, size in sizes.items())
+        wrong = f"no tables were found that meet what is assumed of them at {words}"
+        raise InputError("trial", {"kernel": kernel.name}, wrong, "give other sizes")
+    return made
+
+
+def entry(table: NDArray[np.int64], places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    """Return entries of a table at places, or a scalar."""
+    return table[places] if table.ndim else table
+
+
+TABLES = ((3, 21, 5), (2, 3, 3), (4, 40, 7))
+"""Entries along a mode of a table, rows that a table shares out, and below what entries are."""
+
+
+def table_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield sizes at which tables have several entries: requests without rows, with one, with many.
+
+    All other sizes are 1 or 2.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    for entries, rows, below in TABLES if assumed else ():
+        sizes = dict.fromkeys(extents_of(kernel), 2 if rows == TABLES[0][1] else 1)
+        for one in assumed:
+            for law in one.laws(modes):
+                ends = (i for pair in law.then for i in pair[:2] if not i.looked_up)
+                top = rows if "<=" in (sign for *_, sign in law.then) else below
+                sizes |= {name: top for index in ends for name in index.names & {*sizes}}
+        for name in (n for one in assumed for t in one.tables for i in modes[t] for n in i.names):
+            sizes[name] = entries
+        yield sizes | dict(fixed)
