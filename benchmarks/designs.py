@@ -79,7 +79,7 @@ def _clocked(cost: Cost) -> str:
         binary = compile(cost.kernel, cost.device.target)
     except ToolError:
         return "no compiler"
-    (low, high), _ = timed(cost, binary)
+    (low, high), *_ = timed(cost, binary)
     return f"{low:.0f} to {high:.0f}" + (", scratch" if binary.scratch else "")
 
 

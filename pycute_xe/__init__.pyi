@@ -179,7 +179,6 @@ from pycute_xe.explaining import (
 )
 from pycute_xe.exploring import (
     Space as Space,
-    explore as explore,
 )
 from pycute_xe.f2 import (
     F2 as F2,
@@ -237,6 +236,9 @@ from pycute_xe.printing import (
     layout_table as layout_table,
     print_layout as print_layout,
     to_latex as to_latex,
+)
+from pycute_xe.ranking import (
+    explore as explore,
 )
 from pycute_xe.swizzle import (
     Swizzle as Swizzle,

@@ -5,17 +5,22 @@ This joins `exploring`, which knows no compiler, and `native.timing`, which know
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from pycute_xe import exploring
+from pycute_xe.arch.target import Target
 from pycute_xe.costing import Cost, Device, cost_of, facts_of
-from pycute_xe.errors import CuteError, InputError
-from pycute_xe.exploring import Explored, Priced
+from pycute_xe.errors import CuteError, InputError, quoted
+from pycute_xe.exploring import Explored, Priced, Space
+from pycute_xe.exploring.pricing import Objective
 from pycute_xe.native import Binary, compile, timing
-from pycute_xe.native.toolchain import toolchain_for
+from pycute_xe.native.toolchain import missing, toolchain_for
 from pycute_xe.signatures import typed
 
-__all__ = ["Ranked", "Timed", "timed"]
+__all__ = ["Ranked", "Timed", "explore", "timed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,13 @@ class Ranked:
         if not self.best:
             wrong = "every candidate is refused"
             raise InputError("timed", {}, wrong, "rank more candidates")
-        return replace(self.explored, best=tuple(one.priced for one in self.best))
+        notes = tuple(f"refused: {one.candidate}: {why}" for one, why in self.refused)
+        return replace(
+            self.explored,
+            best=tuple(one.priced for one in self.best),
+            clocks=tuple((one.least, one.most) for one in self.best),
+            notes=notes,
+        )
 
     def __str__(self) -> str:
         """The candidates by their machine code, then those that are refused."""
@@ -54,6 +65,65 @@ class Ranked:
         lines += [f"  {one}" for one in self.best]
         lines += [f"  refused: {one.candidate}: {why}" for one, why in self.refused]
         return "\n".join(lines)
+
+
+@typed
+def explore(
+    space: Space,
+    target: str | Target | Device,
+    problems: Iterable[Mapping[str, int]],
+    *,
+    objective: Objective = "most",
+    best: int = 10,
+    log: str | Path | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, tuple[Priced, ...]], object] | None = None,
+    timed: int = 0,
+) -> Explored:
+    """Return the candidates of a space that cost least on a device, summed over problems.
+
+    ``objective`` is the end of the interval of `cost` that counts: "most", as if nothing
+    overlapped and every figure were at its worst, or "least"; where it is the same the other end
+    decides, then the fewest DPAS, messages and barriers, of which no time is known. Rules of
+    arithmetic refuse first; survivors are built in the order of their lower bounds, until no other
+    can be among the ``best``: the answer is that of building all. ``log`` is a file of JSON
+    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, some at a time,
+    one whose worker dies again. ``progress`` is called with the number built and the best so far.
+    The first ``timed`` of these are ranked by their machine code, before the others, where a
+    compiler for the target is; where none is, the answer says so and stays in the order of `cost`.
+
+    Raises `InputError` for problems without M, N and K and for a log of another exploration or with
+    a damaged line, named, `TargetError` for an unknown device.
+
+    >>> import pycute_xe as cx
+    >>> few = cx.Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
+    >>> explored = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)
+    >>> explored.best[0].candidate.tile, dict(explored.refused)
+    ((256, 256, 32), {'register-file': 1})
+    """
+    if type(timed) is not int or timed < 0:
+        wrong = f"timed is {quoted(timed)}, must be 0 or more"
+        raise InputError("explore", {"timed": quoted(timed)}, wrong, "use timed=100")
+    most = max(best, timed) if type(best) is int and best > 0 else best
+    explored = exploring.explore(
+        space, target, problems,
+        objective=objective, best=most, log=log, executor=executor, progress=progress,
+    )  # fmt: skip
+    if timed and explored.best:
+        explored = _in_order_of_clocks(explored, timed)
+    return replace(explored, best=explored.best[:best], clocks=explored.clocks[:best])
+
+
+def _in_order_of_clocks(explored: Explored, count: int) -> Explored:
+    """Return the same in the order of machine code, or a note that says why it is not."""
+    if without := missing(explored.device.target.name):
+        return replace(explored, notes=(f"not timed: {without}",))
+    ranked = timed(explored, count)
+    if ranked.best:
+        first = ranked.reordered()
+        return replace(first, best=first.best + explored.best[count:])
+    notes = (f"refused: {one.candidate}: {why}" for one, why in ranked.refused)
+    return replace(explored, notes=("not timed: every candidate is refused", *notes))
 
 
 @typed
@@ -99,7 +169,8 @@ def _timed(
     priced: Priced, device: Device, problems: tuple[tuple[tuple[str, int], ...], ...]
 ) -> tuple[float, float] | str:
     """Return the seconds of a candidate over problems, or why it has none."""
-    known = facts_of(priced.candidate.kernel(), device.target)
+    candidate = priced.candidate
+    known = facts_of(candidate.kernel(), device.target, candidate.mode)
     try:
         binary = compile(known.kernel, device.target, known.grf_mode)
         if binary.scratch:

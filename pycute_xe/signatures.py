@@ -280,16 +280,20 @@ def _demand_named(function: Callable[..., Any], more: str, kwargs: Mapping[str, 
     """Refuse arguments by name that are neither a function's own nor among those it passes on."""
     own, passed = _taken(function, more)
     for name, value in kwargs.items():
-        wrong = fix = ""
-        if name in own:
-            continue
-        if name not in passed:
-            wrong = f"{_called(function)} takes no argument named {name[:60]}"
-            fix = named_instead(name, value, {**own, **passed})
-        elif misfit := _misfit(value, passed[name]):
+        if name not in own and name not in passed:
+            raise _unknown(function, name, value, {**own, **passed})
+        if name not in own and (misfit := _misfit(value, passed[name])):
             wrong, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
-        if wrong:
             raise InputError(_called(function), {name: shortly(value)}, wrong, fix)
+
+
+def _unknown(
+    function: Callable[..., Any], name: str, value: Any, taken: Mapping[str, Any]
+) -> InputError:
+    """Return the refusal of a name that is not among those of arguments, with their types."""
+    called = _called(function)
+    wrong = f"{called} takes no argument named {name[:60]}"
+    return InputError(called, {name: shortly(value)}, wrong, named_instead(name, value, taken))
 
 
 @cache
@@ -455,13 +459,9 @@ def _unbound(
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    for name in kwargs if not takes_all else ():
-        if name not in by_name:
-            kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in parameters}
-            taken = {one: kinds[one] for one in by_name}
-            fix = named_instead(name, kwargs[name], taken)
-            reason = f"{called} takes no argument named {name[:60]}"
-            return InputError(called, {name: shortly(kwargs[name])}, reason, fix)
+    for name in (name for name in kwargs if not takes_all and name not in by_name):
+        kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in parameters}
+        return _unknown(function, name, kwargs[name], {one: kinds[one] for one in by_name})
     given = {p.name for p, _ in zip(by_place, args, strict=False)}
     twice = given & kwargs.keys()
     missing = [
@@ -551,13 +551,8 @@ def _quoted(value: Any, error: BaseException) -> str:
 
 
 def _phrase(value: Any, kind: str) -> str:
-    if not kind:
-        return ""
-    return (
-        f"holds {with_article(kind)}"
-        if is_tuple(value) and kind != "tuple"
-        else f"is {with_article(kind)}"
-    )
+    verb = "holds" if is_tuple(value) and kind != "tuple" else "is"
+    return f"{verb} {with_article(kind)}" if kind else ""
 
 
 @cache

@@ -113,7 +113,7 @@ def problem(
         given["starts"] = np.cumsum([0, *(m for m, _ in lengths)]).astype(np.int32)
         given["longest"] = np.int32(max(m for m, _ in lengths))
     if options.get("page"):
-        given |= _paged(rng, ks, vs, int(options["page"]))
+        given |= in_pages(rng, ks, vs, int(options["page"]))
     elif packed and options.get("cached"):
         cuts = [n // 3 for _, n in lengths]
         given["cache_starts"] = np.cumsum([0, *cuts]).astype(np.int32)
@@ -142,7 +142,7 @@ def given_starts(lengths: list[tuple[int, int]]) -> Array:
     return np.cumsum([0, *(n for _, n in lengths)]).astype(np.int32)
 
 
-def _paged(
+def in_pages(
     rng: np.random.Generator, ks: list[Array], vs: list[Array], page: int
 ) -> dict[str, Array]:
     """Scatter keys and values over pages in any order; what is behind the last key is noise."""

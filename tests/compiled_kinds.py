@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from attention_problems import problem, tilings
 from compiled_cases import RECORDED, held_against_run
 from mixed_forms import FORMS, inputs, made
+from serving_kinds import KINDS, served
 
 import pycute_xe as cx
 from pycute_xe.converting import convert
@@ -128,4 +130,17 @@ CASES: dict[str, Case] = {
         lambda: attended([(20, 85)], splits=3, lse=True, causal=True), SHARE, unrolls=True
     ),
     "attention, parts put together": Case(_combined, SHARE),
+}
+
+
+def _served(name: str) -> Given:
+    one = served(name)
+    return one.kernel, one.given
+
+
+# A quotient is rounded otherwise, so that a quantised number may be the one beside it.
+CASES |= {
+    name: Case(partial(_served, name), 1 / 127 if "s8" in name else SHARE * 2, unrolls=True)
+    for name in KINDS
+    if name != "quantisation by token, f8"  # registers compute with no f8
 }

@@ -212,7 +212,8 @@ def _lines(explored: Explored, sizes: dict[str, int], top: int) -> list[str]:
 def _cost(one: Priced, explored: Explored, sizes: dict[str, int]) -> Cost:
     from pycute_xe.costing import cost_of, facts_of
 
-    known = facts_of(one.candidate.kernel(), explored.device.target)
+    candidate = one.candidate
+    known = facts_of(candidate.kernel(), explored.device.target, candidate.mode)
     return cost_of(known, explored.device, sizes)
 
 

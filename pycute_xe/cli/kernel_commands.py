@@ -73,6 +73,9 @@ def cost_command(
         if not value.isdecimal():
             wrong = f"{quoted(text)} does not give a size"
             raise InputError("cost", {"size": quoted(name)}, wrong, "write M=4096 N=4096 K=4096")
+        if name in counts:
+            wrong = f"{name} is given twice"
+            raise InputError("cost", {"size": quoted(name)}, wrong, "give each size once")
         counts[name] = int(value)
     estimate = cost(_kernel_in("cost", document), device, figures=figures, **counts)
     click.echo(str(estimate))
@@ -118,10 +121,11 @@ def calibrate_command(
 @click.option("--target", default="bmg", show_default=True, help="Whose machine code it is.")
 @click.option("--threads", default=4, show_default=True, help="Threads of an engine.")
 @click.option("--group", default=0, help="Threads that share a barrier; all, if left out.")
+@click.option("--kernel", default="", help="Which one of a binary; the first, if left out.")
 @click.option("--json", is_flag=True, help="Print a record.")
 @svg_option()
 def mca_command(
-    file: Any, target: str, threads: int, group: int, json: bool, svg: Path | None
+    file: Any, target: str, threads: int, group: int, kernel: str, json: bool, svg: Path | None
 ) -> None:
     """Tell what machine code waits for, clock by clock.
 
@@ -134,7 +138,7 @@ def mca_command(
 
     data: bytes = file.read()
     code = data if data.startswith(b"\x7fELF") else data.decode("utf-8", "replace")
-    out = timing(code, target, threads, group=group)
+    out = timing(code, target, threads, group=group, kernel=kernel)
     saved_drawing("mca", svg, out)
     click.echo(out.to_json() if json else str(out))
 

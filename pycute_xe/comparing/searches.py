@@ -206,28 +206,36 @@ def search_atoms(
         runs = machine is None or machine in record.targets
         return runs and (faithful is None or record.faithful == faithful)
 
+    def spelt(names: Iterable[Any]) -> Iterator[Any]:
+        return (one for one in names if spelled is None or spelled.search(str(one)))
+
     # What costs more comes last: a verdict on a copy, then what `AtomRecord` adds to a head.
     if mma is None:
-        names = (text for text in _names(shipped) if spelled is None or spelled.search(text))
-        heads = filter(named, map(head_of, names))
-        atoms = AtomRecords(filter(able, (record_of(head.name) for head in heads)))
-        return atoms or _demand_met({"bits": bits, "rows": rows, "cols": cols})
-    copies = copies_of_blocks(_whole_tiles(mma, operands), shipped)
-    spelt = (copy for copy in copies if spelled is None or spelled.search(str(copy)))
-    heads = filter(named, map(head_of_copy, spelt))
+        heads = filter(named, map(head_of, spelt(_names(shipped))))
+        records: Iterable[AtomRecord] = (record_of(head.name) for head in heads)
+    else:
+        copies = spelt(copies_of_blocks(_whole_tiles(mma, operands), shipped))
+        records = _serving(filter(named, map(head_of_copy, copies)), mma, operands, reorder)
+    atoms = AtomRecords(filter(able, records))
+    return atoms or _demand_met({"bits": bits, "rows": rows, "cols": cols})
+
+
+def _serving(
+    heads: Iterable[AtomHead], mma: MmaAtom, operands: tuple[Operand, ...], reorder: bool
+) -> list[AtomRecord]:
+    """Return the copies that hold one of the operands, those first that cost least."""
     allowed = ("free", "reorder") if reorder else ("free",)
     widths = {mma.operand_type(read).bits for read in operands}
-    serving = (
-        replace(record_of(head.name), feeds=verdicts, moves=moves)
-        for head, verdicts, moves in _feeding(heads, mma, operands, allowed)
-    )
 
     def cost(record: AtomRecord) -> tuple[bool, float]:
         return record.bits not in widths, min(inf if n is None else n for _, n in record.moves)
 
+    serving = (
+        replace(record_of(head.name), feeds=verdicts, moves=moves)
+        for head, verdicts, moves in _feeding(heads, mma, operands, allowed)
+    )
     # A stable sort: of one cost the order of the catalogue stays.
-    atoms = AtomRecords(sorted(filter(able, serving), key=cost))
-    return atoms or _demand_met({"bits": bits, "rows": rows, "cols": cols})
+    return sorted(serving, key=cost)
 
 
 def _names(shipped: bool | None) -> Iterator[str]:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pycute_xe.arch.target import Target
-from pycute_xe.costing.ahead import Ahead, aheads
 from pycute_xe.costing.device import Device, Figure, get_device
 from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
 from pycute_xe.costing.own import AnyFigures, with_own
-from pycute_xe.errors import InputError, with_article
-from pycute_xe.kernel import Kernel
+from pycute_xe.costing.roofline import roofline
+from pycute_xe.drawing.scene import Scene
+from pycute_xe.errors import InputError, plural, with_article
+from pycute_xe.kernel import If, Kernel, Load, Loop, Prefetch, Statement
 from pycute_xe.signatures import typed
 from pycute_xe.typing import glance, shown
 
-__all__ = ["Bound", "Cost", "Effect", "cost", "cost_of"]
+__all__ = [
+    "Bound",
+    "Cost",
+    "Effect",
+    "cost",
+    "cost_of",
+    "Ahead",
+    "aheads",
+]
 
 CHANGE = 0.3
 """By how much a figure is changed to see what it decides."""
@@ -102,6 +111,28 @@ class Cost:
         names = dict.fromkeys(name for bound in self.bounds for name in bound.figures)
         figures = [self.device[name] for name in names]
         return tuple(sorted(figures, key=lambda figure: figure.kind != "assumed"))
+
+    @property
+    def scene(self) -> Scene:
+        """A roofline, as `draw` shows it. Raises `InputError` for a kernel without DPAS.
+
+        >>> import pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> cx.draw(cost(gemm, "b70", M=4096, N=4096, K=4096)).scene.legend
+        ('L1', 'L2', 'memory', 'DPAS', 'the kernel')
+        """
+        extents = " ".join(f"{name}={value}" for name, value in self.facts.sizes.items())
+        title = f"{self.kernel.name} at {extents} on {self.device}"
+        done = self.facts.operations * 1e-12
+        peak = self.device.engines * self.device.cores * self._rate_of_dpas
+        return roofline(title, self.facts, self.device, peak, (done / self.most, done / self.least))
+
+    @property
+    def _rate_of_dpas(self) -> float:
+        """TFLOP/s of an engine that does nothing but DPAS."""
+        row, clock = self.device["dpas_row"], self.device["clock"]
+        each = self.facts.operations / max(1, self.facts.rows)
+        return each * clock.most * 1e-6 / row.least
 
     def effects(self) -> dict[str, Effect]:
         """Return for each figure what 30 % less and 30 % more of it do to the interval.
@@ -295,3 +326,98 @@ def _lines(estimate: Cost) -> list[str]:
     named = [one for one in estimate.assumptions if one.file or one.kind == "assumed"]
     lines += [f"  {one.origin}: {one}" for one in named]
     return lines
+
+
+# ------------------------------------------------------------ ahead
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """An operand that is prefetched: trips ahead of its load, and the seconds these take."""
+
+    operand: str
+    trips: int
+    seconds: tuple[float, float]
+    latency: Figure
+
+    @property
+    def in_time(self) -> bool | None:
+        """Whether it is there when it is loaded: None where the intervals overlap."""
+        least, most = (value * 1e-9 for value in (self.latency.least, self.latency.most))
+        if self.seconds[0] >= most:
+            return True
+        return False if self.seconds[1] < least else None
+
+    def __str__(self) -> str:
+        least, most = (f"{value * 1e9:,.0f}" for value in self.seconds)
+        latency = f"{self.latency.least:.4g} to {self.latency.most:.4g} ns of memory's latency"
+        match self.in_time:
+            case True:
+                answer = "in time"
+            case False:
+                answer = "late"
+            case None:
+                answer = "in time or late"
+        trips = plural(self.trips, "trip")
+        return f"{self.operand} {trips} ahead, {least} to {most} ns: {answer} ({latency})"
+
+
+def aheads(
+    kernel: Kernel, counted: Facts, device: Device, interval: tuple[float, float]
+) -> tuple[Ahead, ...] | None:
+    """Return how far ahead each operand is prefetched; None for a kernel that does not prefetch.
+
+    A trip takes the time of the kernel divided by its waves and its trips. An operand that is not
+    loaded in the loop that prefetches it, or a loop whose trips depend on tables, is left out.
+    """
+    statements = [*kernel.statements()]
+    if not any(isinstance(one, Prefetch) for one in statements):
+        return None
+    out: dict[str, Ahead] = {}
+    for loop in (one for one in statements if isinstance(one, Loop)):
+        if not (loop.start.names | loop.stop.names) <= set(counted.sizes) or loop.stop.looked_up:
+            continue
+        count = loop.stop.at(counted.sizes) - loop.start.at(counted.sizes)
+        if count < 1:
+            continue
+        for operand, trips in _distances(loop):
+            each = (seconds * trips / (counted.waves * count) for seconds in interval)
+            least, most = each
+            out[operand] = Ahead(operand, trips, (least, most), device["latency"])
+    return tuple(out.values())
+
+
+def _distances(loop: Loop) -> Iterator[tuple[str, int]]:
+    """Yield each operand that a loop prefetches and loads, and how many trips lie between."""
+    inside = [*_inside(loop.body)]
+    for one in inside:
+        if not isinstance(one, Prefetch):
+            continue
+        for other in inside:
+            if isinstance(other, Load) and other.operand == one.operand:
+                trips = _trips(one, other, loop.var)
+                if trips is not None:
+                    yield one.operand, trips
+
+
+def _inside(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for one in body:
+        yield one
+        if isinstance(one, If):
+            yield from _inside(one.body)
+
+
+def _trips(prefetch: Prefetch, load: Load, var: str) -> int | None:
+    """Return by how many trips two indices differ; None where they differ otherwise."""
+    trips: int | None = None
+    for ahead, here in zip(prefetch.at, load.at, strict=True):
+        apart, scale = ahead - here, dict(here.terms).get(var, 0)
+        if apart.terms or not scale:
+            if apart.terms or apart.at({}):
+                return None
+            continue
+        count, rest = divmod(apart.at({}), scale)
+        if rest or trips is not None:
+            return None
+        trips = count
+    return trips

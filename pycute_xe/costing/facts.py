@@ -25,8 +25,10 @@ from pycute_xe.executing.space import anchors, given, grid_space
 from pycute_xe.kernel import (
     AtomicStore,
     Convert,
+    If,
     Kernel,
     Load,
+    Loop,
     Map,
     Mma,
     Reorder,
@@ -105,7 +107,7 @@ def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
             known = ", ".join(kernel.sizes)
             wrong = f"the kernel has no size {name}"
             raise InputError("cost", {name: value}, wrong, f"its sizes are {known}")
-        if not isinstance(value, Integral) or value < 1:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
             wrong = f"{name} is {quoted(value)}, not a positive integer"
             raise InputError("cost", {name: value}, wrong, f"write {name}=4096")
     return {name: int(value) for name, value in given.items()}
@@ -144,7 +146,8 @@ class KernelFacts:
         """Return the work of each statement, its steps each time, and what share is fetched."""
         if self.closed is None:
             every = list(work_of(self.kernel, sizes, inputs, self.target))
-            each = [_each(self.kernel, work.statement) for work in every]
+            acting = _acting(self.kernel)
+            each = [_each(self.kernel, work.statement, acting) for work in every]
         else:
             numbered = list(self.closed.at(sizes))
             every = [work for _, work in numbered]
@@ -206,10 +209,11 @@ class KernelFacts:
         )
 
 
-def facts_of(kernel: Kernel, target: str | Target = "bmg") -> KernelFacts:
+def facts_of(kernel: Kernel, target: str | Target = "bmg", mode: int = 0) -> KernelFacts:
     """Return what is known of a kernel on a target before its sizes; asked again, the same value.
 
-    Raises `LegalityError` for a kernel that `check` refuses there.
+    ``mode`` is the registers of a thread, as few as hold the kernel where it is 0. Raises
+    `LegalityError` for a kernel that `check` refuses there, and for a mode that does not hold it.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
@@ -217,30 +221,62 @@ def facts_of(kernel: Kernel, target: str | Target = "bmg") -> KernelFacts:
     >>> known.registers, known.at({"M": 512, "N": 512, "K": 64}, cores=20).dpas
     (224, 8192)
     """
-    return _facts_of(kernel, get_target(target))
+    return _facts_of(kernel, get_target(target), mode)
 
 
 @lru_cache(maxsize=2048)
-def _facts_of(kernel: Kernel, target: Target) -> KernelFacts:
+def _facts_of(kernel: Kernel, target: Target, mode: int) -> KernelFacts:
     checked = check(kernel, target)
-    mode = checked.grf_mode or max(target.grf_modes)
+    given_to = {"kernel": kernel.name, "target": target}
+    if mode and (mode not in target.grf_modes or mode < (checked.grf_mode or 0)):
+        wrong = f"{checked.registers} registers and payloads are needed, the mode is {mode}"
+        fix = f"use one of {', '.join(map(str, target.grf_modes))} that holds them"
+        raise LegalityError("cost", {**given_to, "mode": mode}, wrong, fix)
+    mode = mode or checked.grf_mode or max(target.grf_modes)
     slm = sum(array.bytes for array in kernel.shared)
     resident = occupancy(slm, kernel.subgroups, target, mode).groups
     if checked.errors or not resident:
         wrong = str(checked.errors[0]) if checked.errors else "a work-group does not fit a core"
-        given_to = {"kernel": kernel.name, "target": target}
         raise LegalityError("cost", given_to, wrong, "see check(kernel, target)")
     closed = closed_work(kernel, target)
     counted = closed.counted if closed is not None else ()
-    each = tuple(_each(kernel, one.statement) for one in counted)
+    acting = _acting(kernel)
+    each = tuple(_each(kernel, one.statement, acting) for one in counted)
     return KernelFacts(kernel, target, checked.registers, mode, resident, closed, each)
 
 
-def _each(kernel: Kernel, statement: Statement) -> tuple[Mapping[str, int], tuple[int, int]]:
-    return _steps(kernel, statement), _fetched(statement)
+Acting = dict[int, list[int]]
+"""The subgroups that do a statement, by its identity, where not all of a work-group do."""
 
 
-def _fetched(statement: Statement) -> tuple[int, int]:
+def _acting(kernel: Kernel) -> Acting:
+    """Return which subgroups do what conditions on the number of a subgroup alone guard."""
+    out: Acting = {}
+
+    def go(body: tuple[Statement, ...], those: list[int]) -> None:
+        for one in body:
+            out[id(one)] = those
+            if isinstance(one, Loop):
+                go(one.body, those)
+            if isinstance(one, If):
+                names = one.index.names | one.below.names
+                kept = those
+                if names == {SUBGROUP_INDEX}:
+                    at = ({SUBGROUP_INDEX: number} for number in those)
+                    kept = [p[SUBGROUP_INDEX] for p in at if one.index.at(p) < one.below.at(p)]
+                go(one.body, kept)
+
+    go(kernel.body, list(range(kernel.subgroups)))
+    return out
+
+
+def _each(
+    kernel: Kernel, statement: Statement, acting: Acting
+) -> tuple[Mapping[str, int], tuple[int, int]]:
+    return _steps(kernel, statement), _fetched(statement, acting.get(id(statement)))
+
+
+def _fetched(statement: Statement, those: list[int] | None) -> tuple[int, int]:
     """The share of its bytes that a core brings: what its subgroups load alike counts once."""
     if not isinstance(statement, (Load, Store, AtomicStore)):
         return 0, 1
@@ -249,8 +285,10 @@ def _fetched(statement: Statement) -> tuple[int, int]:
     ):
         return 1, 1
     places = anchors(statement.copy)
+    if those is not None:
+        places = places[[number for number in those if number < len(places)]]
     blocks = places.reshape(-1, places.shape[2])
-    return len(np.unique(blocks, axis=0)), len(blocks)
+    return len(np.unique(blocks, axis=0)), max(1, len(blocks))
 
 
 def _steps(kernel: Kernel, statement: Statement) -> dict[str, int]:

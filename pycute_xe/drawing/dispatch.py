@@ -26,7 +26,6 @@ from pycute_xe.drawing.of_access import of_analysis, of_banks
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.of_tensor import of_tensor
-from pycute_xe.drawing.refusing import no_parts, undrawn
 from pycute_xe.drawing.scene import Arrow, Cell, Panel, Pictured, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
@@ -37,7 +36,15 @@ from pycute_xe.kernel.schedules import Plan, Slot, Timeline, timeline
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
 
-__all__ = ["Drawable", "draw", "of_reorder", "of_lsc", "of_block2d"]
+__all__ = [
+    "Drawable",
+    "draw",
+    "of_reorder",
+    "of_lsc",
+    "of_block2d",
+    "no_parts",
+    "undrawn",
+]
 
 # ------------------------------------------------------------ of block2d
 # A block-2D message: its elements in memory, in registers and in work-items.
@@ -560,3 +567,27 @@ def _instruction(
             return of_block2d(x)
         case Message() | Block2DMessage():
             return of_lsc(x)
+
+
+# ------------------------------------------------------------ refusing
+
+
+def no_parts(x: object, what: str | None) -> ShapeError:
+    """Return the refusal of a part, of what has none."""
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__, "what": what},
+        "only kernels, MMAs and copy atoms have parts to choose",
+        "leave what out",
+    )
+
+
+def undrawn(x: object) -> ShapeError:
+    """Return the refusal of a value that cannot be drawn."""
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__},
+        f"{with_article(type(x).__name__)} cannot be drawn",
+        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, LSC message, BankUse, "
+        "plan, layout or tensor, or layouts by name",
+    )

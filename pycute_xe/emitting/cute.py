@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import NoReturn
@@ -217,15 +216,7 @@ def _line(condition: str, of: str) -> str:
 
 
 # ------------------------------------------------------------ cute prelude
-# What every CuTe text begins with, and the names that C++ keeps for itself.
-
-KEYWORDS = re.compile(
-    "alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|const|continue|copy|decltype|"
-    "default|delete|do|double|else|enum|explicit|export|extern|false|float|for|friend|gemm|goto|if|"
-    "inline|int|long|mutable|namespace|new|not|operator|or|prefetch|private|protected|public|"
-    "register|reorder|return|short|signed|sizeof|static|struct|switch|template|this|thread|throw|"
-    "true|try|typedef|typeid|typename|union|unsigned|using|virtual|void|volatile|while|xor"
-)
+# What every CuTe text begins with.
 
 RETYPED = """\
 // A fragment like another one, of another type.
@@ -357,7 +348,6 @@ def cute(kernel: Kernel, headers: tuple[str, ...] = ("cute/tensor.hpp",)) -> str
     """Return a kernel as CuTe C++: types, static assertions of the layouts, a device function."""
     demand_entries(kernel, CUTE)
     writer = CuteWriter(kernel)
-    _check_names(kernel)
     writer.body(kernel.body)
     parts = writer.parts
     types = [
@@ -473,17 +463,3 @@ def _tensor_stride(
         return "_1{}"
     # A vector is a matrix of one row, whose pitch is never walked.
     return f"int64_t({shape[copy.x_mode]})" if mode is None else _stride(operand, mode)
-
-
-def _check_names(kernel: Kernel) -> None:
-    names = [name.lstrip("*") for _, name in parameters(kernel)]
-    names += [fragment.name for fragment in kernel.fragments]
-    names += [s.var for s in kernel.statements() if isinstance(s, ir.Loop)]
-    bad = sorted({n for n in names if names.count(n) > 1 or KEYWORDS.fullmatch(n)} - {"thread"})
-    if bad or names.count("thread") > 1:
-        raise KernelError(
-            "emit",
-            {"kernel": kernel.name},
-            f"{(*bad, 'thread')[0]} cannot be a name in C++, or would be the name of two things",
-            "rename an operand, a fragment, a size or a variable",
-        )

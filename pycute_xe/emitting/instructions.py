@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
+from typing import cast
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.arch.regions import GRF, SPAN, Move, Region, moves, moves_from, region
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.cutlass.hints import block_hint
 from pycute_xe.errors import KernelError
+from pycute_xe.facts import rows
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.listing import renamings
@@ -55,7 +56,27 @@ __all__ = [
     "Registers",
     "as_f32",
     "f32_bits",
+    "block_hint",
 ]
+
+# ------------------------------------------------------------ caching
+
+
+def block_hint(op: str) -> tuple[str, str]:
+    """Return what a block-2D "load", "store" or "prefetch" asks L1 and L3 for, as vISA writes it.
+
+    "df" is what the surface says. The rows are ``[[hint]]`` of ``cutlass.toml``.
+
+    >>> block_hint("prefetch"), block_hint("load")
+    (('ca', 'ca'), ('df', 'df'))
+    """
+    l1, l3 = next(
+        cast("tuple[str, str]", row["caching"])
+        for row in rows("cutlass", "hint")
+        if row["op"] == op
+    )
+    return l1, l3
+
 
 # ------------------------------------------------------------ numbers
 # Numbers of a kernel as numbers of f32.

@@ -15,6 +15,7 @@ from keyword import kwlist
 from pathlib import Path
 from typing import Any
 
+from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel, Loop, Operand
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked, Quotient
 from pycute_xe.kernel.spec.expression import Element, Slot
@@ -24,88 +25,46 @@ __all__ = ["called", "spelled"]
 
 # ------------------------------------------------------------ words
 
-_C = (
-    "auto bool break case char const continue default do double else enum extern float for global "
-    "goto half if inline int kernel local constant private generic long quad register return short "
-    "signed sizeof static struct switch typedef uchar uint ulong union unsigned ushort void "
-    "volatile while uniform pipe event_t sampler_t size_t ptrdiff_t intptr_t uintptr_t restrict "
-    "complex imaginary read_only write_only read_write main true false vec_step typeof asm "
-    "get_group_id get_local_id get_sub_group_id get_sub_group_local_id sub_group_broadcast"
-)
-_CPP = (
-    "alignas alignof and and_eq bitand bitor catch char8_t char16_t char32_t class co_await "
-    "co_return co_yield compl concept const_cast consteval constexpr constinit decltype delete "
-    "dynamic_cast explicit export friend mutable namespace new noexcept not not_eq nullptr "
-    "operator or or_eq protected public reinterpret_cast requires static_assert static_cast "
-    "template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq"
-)
-_HOST = "queue kernel context text groups build launch np cl OPTIONS REGISTERS std sycl get printf"
-_CUTE = (
-    "cute fill make_tensor make_layout make_shape make_stride make_coord make_gmem_ptr "
-    "make_identity_tensor barrier_arrive barrier_wait retyped viewed tile_at by_mode same moved "
-    "register_tv reordered Layout Shape Stride Step Mma"
-)
-"""What CuTe's texts call, and SYCL's; CUTLASS makes a macro of ``printf``."""
-_MACROS = (
-    r"M_\w+|CL\w*_\w+|cl_\w+|cles_\w+|(FLT|DBL|HALF|FP|ATOMIC|HUGE)_\w+|\w+_(MAX|MIN|BIT|DIM)|"
-    r"INFINITY|NAN|NULL|MAXFLOAT|CLINKAGE|unix|linux|i386|image\dd_\w+|"
-    r"E[A-Z0-9]+|errno|BUFSIZ|CLOCKS_PER_SEC|(EXIT|SEEK|LC|L|P)_\w+|SIG\w+|\w+_t"
-)
-"""Macros of C's headers, of which C++'s include the most, and names that types have."""
-_CALLS = (
-    r"(convert|as|intel|sub_group|work_group|atom|atomic|native|half|get|async|read|write|amd|arm|"
-    r"clock|dot|ndrange|wait|bitfield|vload|vstore|vloada|vstorea|fast|create|set|is|enqueue)\w*|"
-    r"(un)?(char|short|int|long|float|double|half)\d*|u(char|short|int|long)\d+|\w+_(fence|event)|"
-    r"a?(sin|cos|tan)(h|pi)?|atan2(pi)?|abs(_diff)?|add_sat|all|any|barrier|bit_reverse|bitselect|"
-    r"cbrt|ceil|clamp|clz|copysign|cross|ctz|degrees|distance|erfc?|exp|exp2|exp10|expm1|fabs|fdim|"
-    r"floor|fma|fmax|fmin|fmod|fract|frexp|hadd|hypot|ilogb|ldexp|length|lgamma(_r)?|log|log2|"
-    r"log10|log1p|logb|mad|mad24|mad_hi|mad_sat|max|maxmag|min|minmag|mix|modf|mul24|mul_hi|nan|"
-    r"nextafter|normalize|popcount|pow|pown|powr|prefetch|printf|radians|remainder|remquo|rhadd|"
-    r"rint|rootn|rotate|round|rsqrt|select|shuffle2?|sign|signbit|sincos|smoothstep|sqrt|step|"
-    r"sub_sat|tgamma|trunc|upsample"
-)
-"""The functions of OpenCL C: clang 22, ``opencl-c.h``. A kernel stands beside them."""
-_VISA = (
-    r"[A-Z]+_?\d+|(lsc|raw|dcl|implicit|sampler|fcall|dpas|mach|mad|sad2|dp|rnd|sqrt|rsqt|div)\w*|"
-    r"addc?|add3|addr|and|arg|asr|avg|barrier|bfe|bfi|bfn|bfrev|bti|call|cbit|cmp|cos|exp|faddr|"
-    r"fbh|fbl|fcvt|fence|flat|frc|fret|function|goto|ifcall|input|inv|jmp|kernel|label|lifetime|"
-    r"line|log|lrp|max|min|mod|movs?|mulh?|nbarrier|not|null|or|pln|pow|rol|ror|sbarrier|sel|"
-    r"send\w*|setp|shl|shr|sigm|sin|slm|smov|srnd|ss|subb?|subroutine|surface|svm|switchjmp|tanh|"
-    r"tgm|ugm|urb|wait|xor|yield|[a-z]\d+|u?[bdqvw]|[bdhqv]?f|uv"
-)
-"""The words of vISA's assembler, and what it calls its own variables: IGC 1.0.12504."""
 _VIEW = r"_(ud?|d|f|u?w|hf|bf|u?b|\d+)_*"
 
 
 @cache
 def _words() -> frozenset[str]:
-    """The words of C, C++ and Python, and what the preludes and texts call."""
+    """What the preludes call, and what no row of ``atoms/words.toml`` says."""
     preludes = (
         Path(__file__).with_name(name).read_text("utf-8") for name in ("prelude.cl", "portable.cl")
     )
     code = re.sub(r"//.*", "", "\n".join(preludes))
-    own = re.findall(r"([a-z]\w*)\(", code)
-    return frozenset(own) | {
-        *f"{_C} {_CPP} {_HOST} {_CUTE}".split(),
-        *kwlist,
-        SUBGROUP_INDEX,
-        "thread",
-    }
+    return frozenset({*re.findall(r"([a-z]\w*)\(", code), *kwlist, SUBGROUP_INDEX, "thread"})
+
+
+@cache
+def _pattern(place: str) -> re.Pattern[str]:
+    """What is read as something else than a name at a place: rows of ``atoms/words.toml``."""
+    mine = [row for row in rows("words", "words") if row["place"] == place]
+    words = [word for row in mine if "words" in row for word in str(row["words"]).split()]
+    patterns = ["".join(str(row["pattern"]).split()) for row in mine if "pattern" in row]
+    return re.compile("|".join(words + patterns))
 
 
 def _is_word(name: str) -> bool:
+    """Whether a name would be read as something else anywhere."""
+    return name in _words() or _pattern("text").fullmatch(name) is not None
+
+
+def _is_local(name: str) -> bool:
     """Whether a name in a function's text would be read as something else."""
-    return name in _words() or re.fullmatch(_MACROS, name) is not None
+    return _is_word(name) or _pattern("inside").fullmatch(name) is not None
 
 
 def _is_call(name: str) -> bool:
     """Whether a name beside the text's functions would be read as something else."""
-    return _is_word(name) or re.fullmatch(_CALLS, name) is not None
+    return _is_word(name) or _pattern("beside").fullmatch(name) is not None
 
 
 def _is_visa(name: str) -> bool:
     """Whether a variable of vISA cannot have a name."""
-    return _is_word(name) or re.fullmatch(_VISA, name) is not None
+    return _is_local(name) or _pattern("visa").fullmatch(name) is not None
 
 
 # ------------------------------------------------------------ spelling
@@ -119,7 +78,7 @@ class _Spelling:
         self.views: list[str] = []
 
     def name(
-        self, given: str, taken: Callable[[str], bool] = _is_word, *behind: str, before: str = ""
+        self, given: str, taken: Callable[[str], bool] = _is_local, *behind: str, before: str = ""
     ) -> str:
         """Return a name that is free, with what stands behind or before it in others."""
         plain = re.sub(r"[^A-Za-z0-9_]", lambda match: f"u{ord(match[0]):x}", given)
@@ -166,7 +125,7 @@ def spelled(kernel: Kernel) -> tuple[Kernel, dict[str, str]]:
         things[part.name] = spelling.name(part.name, _is_visa)
         spelling.views.append(things[part.name])
     for operand in kernel.operands:
-        things[operand.name] = spelling.name(operand.name, _is_word, *_behind(operand), before="s")
+        things[operand.name] = spelling.name(operand.name, _is_local, *_behind(operand), before="s")
     loops = [s.var for s in kernel.statements() if isinstance(s, Loop)]
     variables = {
         name: spelling.name(name)

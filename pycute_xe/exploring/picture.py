@@ -18,7 +18,7 @@ def scene_of(title: str, target: Target, ranked: Sequence[tuple[float, Candidate
     Those in colour 0 are on the front: none takes less time with as few registers, nor as little
     with fewer. What is free of a thread's registers is room for an epilogue.
     """
-    counts = [facts_of(one.kernel(), target).registers for _, one in ranked]
+    counts = [facts_of(one.kernel(), target, one.mode).registers for _, one in ranked]
     times = [f"{seconds * 1e3:.4g}" for seconds, _ in ranked]
     rows, columns = list(dict.fromkeys(times)), sorted(set(counts))
     front = _front([(rows.index(time), count) for time, count in zip(times, counts, strict=True)])

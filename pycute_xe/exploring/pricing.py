@@ -12,7 +12,7 @@ from pycute_xe.checking import check
 from pycute_xe.costing import Device, cost_of, facts_of
 from pycute_xe.costing.account import Cost, bounds_of
 from pycute_xe.costing.facts import Facts
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, KernelError, LegalityError
 from pycute_xe.exploring.rules import SPILLS, parts_of, spills_expected
 from pycute_xe.exploring.space import Candidate
 from pycute_xe.numeric import as_numeric
@@ -36,8 +36,13 @@ def price(candidate: Candidate, device: Device, problems: Sequence[Mapping[str, 
         return checked.errors[0].broken.rule
     if spills_expected(checked.registers):
         return SPILLS
-    known = facts_of(kernel, device.target)
-    every: list[Cost] = [cost_of(known, device, one) for one in problems]
+    try:
+        known = facts_of(kernel, device.target, candidate.mode)
+        every: list[Cost] = [cost_of(known, device, one) for one in problems]
+    except LegalityError:
+        return "mode"
+    except KernelError:  # no number of moves is known for a reorder of parts of bytes
+        return "moves"
     counted = [one.facts for one in every]
     sent = sum(one.dpas + one.barriers + sum(one.messages.values()) for one in counted)
     return sum(one.least for one in every), sum(one.most for one in every), sent
@@ -85,14 +90,18 @@ def _outline(candidate: Candidate, device: Device, sizes: Mapping[str, int]) -> 
     (tile_m, tile_n, tile_k), (grid_m, grid_n) = candidate.tile, candidate.grid
     m, n, k = (sizes[name] for name in "MNK")
     tiles_m, tiles_n, tiles_k = -(-m // tile_m), -(-n // tile_n), -(-k // tile_k)
-    groups, subgroups = tiles_m * tiles_n, grid_m * grid_n
+    groups, subgroups = tiles_m * tiles_n * candidate.parts, grid_m * grid_n
+    alone = candidate.schedule == "gemm" or candidate.is_split
+    if candidate.schedule == "specialised_gemm":
+        subgroups *= 2  # those that produce
     bits_a, bits_b, _, bits_d = (as_numeric(kind).bits for kind in candidate.types)
     a, b, d = m * k * bits_a // 8, n * k * bits_b // 8, m * n * bits_d // 8
-    rows = groups * tiles_k * tile_m * (tile_n // n_dpas) * (tile_k // k_dpas)
+    rows = tiles_m * tiles_n * tiles_k * tile_m * (tile_n // n_dpas) * (tile_k // k_dpas)
+    again = (grid_m, grid_n) if alone else (1, 1)
     resident = _resident(subgroups, device.target)
     return Facts(
         sizes=sizes, messages={}, nbytes={}, registers=0, grf_mode=0, over=0, shared=0,
-        requested=a * tiles_n * grid_n + b * tiles_m * grid_m + d,
+        requested=a * tiles_n * again[1] + b * tiles_m * again[0] + d,
         fetched=a * tiles_n + b * tiles_m + d,
         least=a + b + d, dpas=rows // candidate.rows, rows=rows, operations=0, barriers=0,
         moves=0, widened=0, converted=0, computed=0, groups=groups, subgroups=subgroups,

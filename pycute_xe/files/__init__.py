@@ -1,17 +1,16 @@
 """Documents: every value that a user holds as JSON, and back.
 
-`documents` has `to_json`, `from_json` and `schema`. `text` reads JSON within limits and names the
-place of what is wrong; `registry` is the closed table of classes that documents may name; `codecs`
-writes and reads by the annotations of fields, `makers` what these do not say, `reports` the files
-that programs write. A value is read by its own constructor. Nothing is executed, imported by a name
-that is not in the table, or unpickled.
+`documents` has `to_json`, `from_json`, `schema` and `read_report`. `text` reads JSON within limits
+and names the place of what is wrong; `registry` is the closed table of classes that documents may
+name; `codecs` writes and reads by the annotations of fields, `makers` what these do not say. A
+value is read by its own constructor. Nothing is executed, imported by a name that is not in the
+table, or unpickled.
 """
 
 from __future__ import annotations
 
-from pycute_xe.files.documents import FORMAT, VERSION, from_json, schema, to_json
+from pycute_xe.files.documents import FORMAT, VERSION, from_json, read_report, schema, to_json
 from pycute_xe.files.registry import kinds
-from pycute_xe.files.reports import read_report
 from pycute_xe.files.text import MOST_CHARACTERS, MOST_DEPTH, MOST_DIGITS, MOST_TEXT, MOST_VALUES
 
 __all__ = [

@@ -11,7 +11,7 @@ import struct
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, cached_property
 from typing import (
     Any,
@@ -399,6 +399,14 @@ class Record(Codec):
         hints = get_type_hints(self.kind)
         return {part.name: codec_of(hints[part.name]) for part in fields(self.kind)}
 
+    @cached_property
+    def later(self) -> dict[str, Any]:
+        """Fields that a first document did not have, and what they are where it is left out."""
+        if not is_dataclass(self.kind):
+            return {}
+        later = (f for f in fields(self.kind) if "later" in f.metadata)
+        return {f.name: {} if f.default is MISSING else f.default for f in later}
+
     def write(self, value: Any, /) -> Any:
         """Return the object of a value's fields."""
         if type(value) is not self.kind:
@@ -406,8 +414,11 @@ class Record(Codec):
         parts = self.maker.parts(value) if self.maker and self.maker.parts else None
         out: dict[str, Any] = {CLASS: self.name}
         for name, codec in self.codecs.items():
+            part = getattr(value, name) if parts is None else parts[name]
+            if name in self.later and part == self.later[name]:
+                continue
             try:
-                out[name] = codec.write(getattr(value, name) if parts is None else parts[name])
+                out[name] = codec.write(part)
             except Unfit as error:
                 raise error.within(name) from error.cause
         return out
@@ -420,6 +431,8 @@ class Record(Codec):
         self._demand_keys(given)
         values: dict[str, Any] = {}
         for name, codec in self.codecs.items():
+            if name not in given:
+                continue
             try:
                 values[name] = codec.read(given[name])
             except Unfit as error:
@@ -431,7 +444,7 @@ class Record(Codec):
         if given.get(CLASS) != self.name:
             raise _unclassed(given.get(CLASS), self.name)
         for name in self.codecs:
-            if name not in given:
+            if name not in given and name not in self.later:
                 raise Unfit(f'{self.name} needs "{name}", which is missing', f'write "{name}"')
         for name in given:
             if name != CLASS and name not in self.codecs:
@@ -448,7 +461,7 @@ class Record(Codec):
         return {
             "type": "object",
             "properties": {CLASS: {"const": self.name}, **properties},
-            "required": [CLASS, *properties],
+            "required": [CLASS, *(name for name in properties if name not in self.later)],
             "additionalProperties": False,
         }
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
+from pycute_xe.emitting.measurement import Measurement
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.files.codecs import Codec, Defined, codec_of
 from pycute_xe.files.registry import class_named, kinds
-from pycute_xe.files.text import Unfit, examined, parsed
+from pycute_xe.files.text import MOST_CHARACTERS, Unfit, examined, parsed
 from pycute_xe.signatures import shortly, typed
 from pycute_xe.typing import is_tuple
 
-__all__ = ["FORMAT", "VERSION", "from_json", "schema", "to_json"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "from_json",
+    "schema",
+    "to_json",
+    "read_report",
+]
 
 FORMAT = "pycute_xe"
 VERSION = 1
@@ -136,3 +146,35 @@ def schema() -> dict[str, Any]:
         "oneOf": options,
         "$defs": definitions,
     }
+
+
+# ------------------------------------------------------------ reports
+
+
+@typed
+def read_report(path: str | PathLike[str]) -> Measurement:
+    """Return what a program of `emit` measured, from the file that its ``--save`` wrote.
+
+    Law: the report's document is ``to_json`` of the value. Raises `InputError` naming the file for
+    one that cannot be read, and the place in it for anything but the document of a `Measurement`.
+
+    >>> import pycute_xe as cx
+    >>> try:
+    ...     cx.read_report("nowhere.json")
+    ... except cx.InputError as error:
+    ...     print(error)
+    read_report(path=nowhere.json): the file cannot be read: ...
+    """
+    given = {"path": str(path)}
+    try:
+        with Path(path).open("rb") as file:
+            # One more than a document may have, so that `from_json` refuses what is longer.
+            text = file.read(4 * MOST_CHARACTERS + 1)
+    except (OSError, ValueError) as error:
+        condition = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError("read_report", given, condition, "name what --save wrote") from error
+    report = from_json(text)
+    if not isinstance(report, Measurement):
+        condition = f"it is a document of {type(report).__name__}, not of Measurement"
+        raise InputError("read_report", given, condition, "name what --save wrote")
+    return report

@@ -336,7 +336,7 @@ def _(walker: Follower, statement: FetchAdd) -> None:
     del walker
     raise undecided(
         f"FetchAdd: what {statement.into} holds is decided by the order in which work-groups come",
-        "deal tiles out of one counter, each work-group until there is none left",
+        "deal tiles out of one counter, each work-group until all are taken",
     )
 
 

@@ -33,6 +33,7 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import at_least, chooses
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
+from pycute_xe.kernel.spec.recurrences import at_places, unfolded
 from pycute_xe.numeric import Numeric
 
 __all__ = [
@@ -52,14 +53,22 @@ __all__ = [
 # is the same element of a fragment that the loop does not write.
 
 
-def claims_of(kernel: Kernel, loop: Loop, known: dict[str, Content]) -> dict[str, Content]:
-    """Return what a loop claims fragments to hold when a trip begins.
+def claims_of(
+    kernel: Kernel, loop: Loop, known: dict[str, Content], trip: Index | None = None
+) -> dict[str, Content]:
+    """Return what a loop claims fragments to hold when a trip begins, the one at hand or ``trip``.
 
-    ``known`` is what the fragments hold that the loop does not write. Raises `UndecidableError` for
-    claims about others, and for places that have no map.
+    A state that a specification defines is that at the trip at hand: the first one where that is
+    0, what it follows from one trip on. ``known`` is what the fragments hold that the loop does not
+    write. Raises `UndecidableError` for claims about others, and for places that have no map.
     """
     out: dict[str, Content] = {}
+    defined = kernel.computes.defines if kernel.computes is not None else ()
     for name, value in loop.holds:
+        if trip is not None:
+            value = at_places(value, {loop.var: trip})
+            counters = frozenset({loop.var} if loop.start == Index() else ())
+            value = unfolded(value, defined, counters)
         count = kernel.fragment(name).elements
         computed = computed_in(kernel.fragment(name).value_type)
         out[name] = whole(count, _Claimed(kernel, known, count, computed).node(value, {}))
@@ -166,7 +175,8 @@ def follow_loop(
     is written anew. With these forms the body is followed once more, as it is at trip ``var``. What
     the loop claims is taken for what a trip begins with, and ``promised`` is told what must agree.
     """
-    claims = claims_of(kernel, loop, {n: c for n, c in before.items() if n not in written})
+    unwritten = {n: c for n, c in before.items() if n not in written}
+    claims = claims_of(kernel, loop, unwritten)
     others = tuple(name for name in written if name not in claims)
     entry = before | {name: carried_over(loop, name, before[name], arrays) for name in others}
     out = trial(entry | claims, False)
@@ -181,16 +191,18 @@ def follow_loop(
         entering = Entering(loop, before, again, fresh, ratios, entering.entries)
     at_trip = early | entering.all(rest) | claims
     after = trial(before | at_trip, True)
-    for name, claim in claims.items():
-        promised(name, "start", before[name], _at(claim, loop, loop.start))
-        promised(name, "step", after[name], _at(claim, loop, Index(loop.var) + 1))
+    begun = claims_of(kernel, loop, unwritten, loop.start)
+    stepped = claims_of(kernel, loop, unwritten, Index(loop.var) + 1)
+    for name in claims:
+        promised(name, "start", before[name], begun[name])
+        promised(name, "step", after[name], stepped[name])
     surely = at_least(loop.stop - loop.start, kernel) >= 1
     result = dict(before)
     result |= _claimed_behind(kernel, loop, before, claims)
     for name in others:
-        begun = at_trip[name]
+        entry_form = at_trip[name]
         if adds(out[name], name, loop.var) or name in ratios:
-            result[name] = begun.each(lambda n: substituted(n, {loop.var: loop.stop}))
+            result[name] = entry_form.each(lambda n: substituted(n, {loop.var: loop.stop}))
             continue
         result[name] = behind(loop, surely, before[name], after[name])
     return result

@@ -46,14 +46,10 @@ if TYPE_CHECKING:
         Store,
         Touched,
     )
-    from pycute_xe.kernel.kinds.argmax_rows import argmax_rows
     from pycute_xe.kernel.kinds.attention import attention
     from pycute_xe.kernel.kinds.attention_combine import attention_combine
     from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
     from pycute_xe.kernel.kinds.configured import from_cutlass
-    from pycute_xe.kernel.kinds.convolution import convolution
-    from pycute_xe.kernel.kinds.dealt import dealt_gemm, dealt_tiles
-    from pycute_xe.kernel.kinds.gates import gated_rows
     from pycute_xe.kernel.kinds.gemms import (
         dual_gemm,
         gemm,
@@ -62,19 +58,26 @@ if TYPE_CHECKING:
         specialised_gemm,
         split_k,
     )
-    from pycute_xe.kernel.kinds.kv_cache_write import kv_cache_write
-    from pycute_xe.kernel.kinds.moe import moe_gemm
-    from pycute_xe.kernel.kinds.mqa_logits import mqa_logits
-    from pycute_xe.kernel.kinds.norms import layer_norm, rms_norm
     from pycute_xe.kernel.kinds.parts import gmem_stride
-    from pycute_xe.kernel.kinds.quantize_rows import quantize_rows
     from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
-    from pycute_xe.kernel.kinds.rope import rope
-    from pycute_xe.kernel.kinds.scaled_gemm import block_scaled_gemm
-    from pycute_xe.kernel.kinds.softmax_rows import softmax_rows
     from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
     from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
     from pycute_xe.kernel.owning import Moved, owner_of
+    from pycute_xe.kernel.serving.argmax_rows import argmax_rows
+    from pycute_xe.kernel.serving.convolution import convolution
+    from pycute_xe.kernel.serving.dealt import dealt_gemm, dealt_tiles
+    from pycute_xe.kernel.serving.gates import gated_rows
+    from pycute_xe.kernel.serving.kv_cache_write import kv_cache_write
+    from pycute_xe.kernel.serving.linear_attention import linear_attention
+    from pycute_xe.kernel.serving.moe import moe_gemm
+    from pycute_xe.kernel.serving.moe_routing import moe_counts, moe_routing
+    from pycute_xe.kernel.serving.moe_rows import moe_combine, moe_permute
+    from pycute_xe.kernel.serving.mqa_logits import mqa_logits
+    from pycute_xe.kernel.serving.norms import layer_norm, rms_norm
+    from pycute_xe.kernel.serving.quantize_rows import quantize_rows
+    from pycute_xe.kernel.serving.rope import rope
+    from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
+    from pycute_xe.kernel.serving.softmax_rows import softmax_rows
     from pycute_xe.kernel.spec.equations import read_specification
     from pycute_xe.kernel.spec.expression import (
         Element,
@@ -170,6 +173,11 @@ __all__ = [
     "rope",
     "block_scaled_gemm",
     "softmax_rows",
+    "linear_attention",
+    "moe_counts",
+    "moe_routing",
+    "moe_combine",
+    "moe_permute",
     "top_k_gemm",
     "total",
     "walk",

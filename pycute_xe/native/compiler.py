@@ -26,6 +26,7 @@ __all__ = [
     "binary_of",
     "compile",
     "compile_text",
+    "kernels_of",
     "options_of",
     "read_binary",
     "scratch_warning",
@@ -123,10 +124,16 @@ def _argument(entry: Entry) -> Argument:
 # The sections of an ELF file, which is what the compiler writes.
 
 
+_SYMBOLS = "Intel_Symbol_Table_Void_Program"
+"""A section of code that is not a kernel: a table of what is called by its address."""
+_NOBITS = 8
+"""The type of a section without contents in the file."""
+
+
 def sections(data: bytes) -> dict[str, bytes]:
     """Return the contents of each section of a 64-bit little-endian ELF file, by name.
 
-    Raises `InputError` for anything else.
+    Raises `InputError` for anything else, and for a file that is cut off or damaged.
     Document: System V ABI, chapter 4, object files.
     """
     if data[:6] != b"\x7fELF\x02\x01":
@@ -136,19 +143,33 @@ def sections(data: bytes) -> dict[str, bytes]:
             "the compiler did not write a 64-bit ELF file",
             "ask ocloc for --format zebin",
         )
-    (start,) = struct.unpack_from("<Q", data, 0x28)
-    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", data, start + size * i) for i in range(count)]
-    text = _content(data, headers[names])
-    out: dict[str, bytes] = {}
-    for header in headers:
-        name = text[header[0] : text.index(b"\0", header[0])].decode()
-        out[name] = _content(data, header)
-    return out
+    try:
+        (start,) = struct.unpack_from("<Q", data, 0x28)
+        size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+        headers = [struct.unpack_from("<IIQQQQ", data, start + size * i) for i in range(count)]
+        text = _content(data, headers[names])
+        return {_name(text, header[0]): _content(data, header) for header in headers}
+    except (struct.error, ValueError, IndexError) as error:
+        wrong = "the ELF file is cut off or damaged"
+        raise InputError("compile", {"bytes": len(data)}, wrong, "compile it again") from error
+
+
+def kernels_of(data: bytes) -> dict[str, bytes]:
+    """Return the machine code of each kernel of a zebin, by its name. Raises as `sections`."""
+    begins = ".text."
+    every = {n.removeprefix(begins): p for n, p in sections(data).items() if n.startswith(begins)}
+    return {name: code for name, code in every.items() if name != _SYMBOLS}
+
+
+def _name(text: bytes, at: int) -> str:
+    return text[at : text.index(b"\0", at)].decode()
 
 
 def _content(data: bytes, header: tuple[int, ...]) -> bytes:
-    return data[header[4] : header[4] + header[5]]
+    nobits = header[1] == _NOBITS
+    if not nobits and header[4] + header[5] > len(data):
+        raise IndexError(header[4] + header[5])
+    return b"" if nobits else data[header[4] : header[4] + header[5]]
 
 
 # ------------------------------------------------------------ compiling
@@ -282,13 +303,11 @@ def read_binary(
 
     Raises `ToolError` where it has no kernel of this name.
     """
-    parts = sections(binary)
-    code = parts.get(f".text.{name}")
+    parts, kernels = sections(binary), kernels_of(binary)
+    code = kernels.get(name)
     if code is None:
-        kernels = ", ".join(n.removeprefix(".text.") for n in parts if n.startswith(".text."))
-        raise ToolError(
-            "compile", {"name": name}, "the text has no kernel of this name", f"use {kernels}"
-        )
+        wrong, fix = "the text has no kernel of this name", f"use {', '.join(kernels)}"
+        raise ToolError("compile", {"name": name}, wrong, fix)
     made_by.confirm(binary, name, code, target)
     listing = made_by.disassembled(code, target, "-Xprint-json", "-Xprint-hex-floats")
     return binary_of(kernel, text, made_by, target, code, parts[".ze_info"].decode(), listing)

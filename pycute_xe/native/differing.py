@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.arch.lsc import Descriptor, operations
-from pycute_xe.cutlass.hints import block_hint
+from pycute_xe.emitting.instructions import block_hint
 from pycute_xe.errors import CuteError, MachineError
 from pycute_xe.executing.thread import shared_room
 from pycute_xe.kernel import Kernel

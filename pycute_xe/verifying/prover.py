@@ -15,6 +15,7 @@ from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statem
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
+from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
@@ -247,6 +248,7 @@ def _of_names(names: Identities, place: Counterexample) -> Counterexample:
         where={names.text(name): number for name, number in place.where.items()},
         output=names.text(place.output),
         filled={names.text(name): number for name, number in place.filled.items()},
+        tables={names.text(name): entries for name, entries in place.tables.items()},
     )
 
 
@@ -268,7 +270,7 @@ def condition_of(failure: Failure, space: Space) -> str:
     sizes = space.naming.sizes
     all_sizes = Region.where(sizes, " and ".join(space.sizes))
     bad = failure.points.to(sizes)
-    if bad.divisions > DIVISIONS:
+    if bad.wide or bad.lookups or bad.divisions > DIVISIONS:
         return ""
     good = all_sizes - bad
     if good.is_empty:
@@ -299,6 +301,7 @@ SHARED = (
     f"{PAIRED}, and one, after a fence where the first is a store, lies between uses of an element "
     "of a shared array by two subgroups"
 )
+NO_WRAP = "what is computed of elements of tables stays in the range of s32"
 COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
@@ -345,7 +348,7 @@ def prove(
     if not number or not budget > 0:
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
-    alike, names = identified(kernel)
+    alike, names = identified(opened(kernel))
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
         with allowed(budget * WORK_A_SECOND, budget):
@@ -358,6 +361,21 @@ def prove(
             "compute it in fewer steps, or store what is between",
         ) from error
     return replace(in_words_of(kernel, names, verdict), seconds=perf_counter() - start)
+
+
+def opened(kernel: Kernel) -> Kernel:
+    """Return a kernel to which states are inputs, of which a claim knows how they follow."""
+    computes = kernel.computes
+    if computes is None or not computes.defines:
+        return kernel
+    states = tuple(one.operand for one in computes.defines)
+    claims = tuple(
+        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.indices)))
+        for c in computes.claims
+    )
+    return replace(
+        kernel, operands=(*kernel.operands, *states), computes=replace(computes, claims=claims)
+    )
 
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
@@ -393,6 +411,7 @@ class _Asked:
 
 
 def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
+    tables = _assumed_of_tables(kernel)
     out = [
         _Asked("barriers", SHARED if kernel.shared else PAIRED, (), questions.barriers),
         _Asked(
@@ -404,7 +423,7 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         _Asked(
             "bounds",
             "messages start on whole elements and whole registers",
-            (SURFACES,),
+            (SURFACES, *tables),
             questions.bounds,
         ),
     ]
@@ -421,17 +440,24 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} coverage",
                 f"every {name}[{index}] is written",
-                (CLIPPED, SURFACES),
+                (CLIPPED, SURFACES, *tables),
                 partial(questions.coverage, name),
             ),
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (FINITE, RACES, *assumed),
+                (FINITE, RACES, *assumed, *tables),
                 partial(questions.values, name),
             ),
         ]
     return tuple(out)
+
+
+def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
+    """Return what is assumed of tables, in words."""
+    if kernel.computes is None or not kernel.computes.tables:
+        return ()
+    return (*map(str, kernel.computes.tables), NO_WRAP)
 
 
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
@@ -503,6 +529,7 @@ def _counterexample(failure: Failure) -> Counterexample:
         index=failure.index,
         faults=failure.faults,
         filled=dict(failure.filled),
+        tables=dict(failure.tables),
     )
 
 

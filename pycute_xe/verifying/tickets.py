@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import FetchAdd, Kernel
-from pycute_xe.kernel.kinds.dealt import dealt_tiles
+from pycute_xe.kernel.serving.dealt import dealt_tiles
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["given_tickets"]

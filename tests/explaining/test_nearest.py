@@ -12,7 +12,7 @@ import pycute_xe as cx
 from pycute_xe import Layout
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining import explain
-from pycute_xe.explaining.nearest import nearest_operand, refinement_of
+from pycute_xe.explaining.explanation import nearest_operand, refinement_of
 
 
 def taken(operation: Any, a: Layout, b: Layout) -> bool:

@@ -189,8 +189,15 @@ def test_a_kernel_of_every_statement() -> None:
         (Signal("c", (Index(),), Index(None, 1)), Await("c", (Index(),), Index(None, 1))),
         scalars=(Operand("c", "s32", ("L",), role="scratch"),),
     )
-    kernels = (everything(named=True), everything(shared=False), cx.kernel.gemm(mma), counted)
-    seen = {type(s) for kernel in kernels for s in alike(kernel).statements()}
+    dealt = cx.kernel.dealt_gemm(mma)
+    kernels = (
+        everything(named=True),
+        everything(shared=False),
+        cx.kernel.gemm(mma),
+        counted,
+        dealt,
+    )
+    seen = {type(s) for kernel in (*kernels, dealt) for s in alike(kernel).statements()}
     assert seen == set(FITS)
 
 

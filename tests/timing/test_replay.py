@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import InputError
 from pycute_xe.native import Binary, replay
+from pycute_xe.native.toolchain import toolchains
 
 
 def product(target: str = "pvc") -> tuple[Binary, dict[str, Any]]:
@@ -86,6 +89,21 @@ def test_ways_are_those_of_all_threads() -> None:
     assert len(ways) == 2 * 4
     ends = {binary.assembly.instructions[way[-1]].options for way in ways}
     assert all("EOT" in options for options in ends)
+
+
+@needs_compiler
+@pytest.mark.long
+def test_the_example_of_the_page_prints_what_stands_there() -> None:
+    """Of the version that the page names; another one orders other code."""
+    if not any(each.version.startswith("22.43") for each in toolchains()):
+        pytest.skip("no ocloc 22.43 is here")
+    page = Path(__file__).parents[2] / "docs/machine_code.md"
+    text = page.read_text(encoding="utf-8")
+    example = text[text.index("```pycon") :].partition("\n```")[0]
+    failed, tried = doctest.testfile(
+        str(page), module_relative=False, optionflags=doctest.FAIL_FAST
+    )
+    assert (failed, tried) == (0, example.count(">>> "))
 
 
 @needs_compiler

@@ -153,7 +153,7 @@ def test_a_counter_that_is_looked_up_is_not_followed() -> None:
 
 
 def test_a_counter_never_shrinks() -> None:
-    with pytest.raises(KernelError, match="a counter only grows, the signal adds -1"):
+    with pytest.raises(KernelError, match="a counter only grows, the statement adds -1"):
         counting(signal(0, -1))
     with pytest.raises(MachineError, match="a counter only grows"):
         cx.run(counting(signal(0, G - 1)), ONES, executor="reference")

@@ -27,6 +27,7 @@ from pycute_xe.executing.arrays.terms import (
     index_field,
     joined,
     separated,
+    spread,
     whole,
 )
 from pycute_xe.executing.arrays.values import (
@@ -84,7 +85,7 @@ class Run:
     def wide(self, name: str) -> tuple[Array, Numeric]:
         """Return an operand as it is multiplied: float32 of narrow floats."""
         numeric = self.types[name]
-        if numeric.kind != "float" or (numeric.bits >= 32 and numeric.name != "tf32"):
+        if not is_narrow(numeric):
             return self.memory[name], numeric
         if ("wide", name) not in self.known:
             self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
@@ -94,6 +95,11 @@ class Run:
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
         return look_up_in(self.memory[operand], at)
+
+
+def is_narrow(numeric: Numeric) -> bool:
+    """Whether elements are made float32 before they are multiplied."""
+    return numeric.kind == "float" and (numeric.bits < 32 or numeric.name == "tf32")
 
 
 def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
@@ -129,9 +135,6 @@ class Evaluation:
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
-    fixed: dict[Any, tuple[Any, Field, Index, list[tuple[tuple[str, ...], Ints]]]] = field(
-        default_factory=dict["Any", "tuple[Any, Field, Index, list[tuple[tuple[str, ...], Any]]]"]
-    )
     ahead: Evaluation | None = None
     turn: tuple[Axis, int] = (Axis(0), 0)
     late: set[int] = field(default_factory=set[int])
@@ -146,9 +149,7 @@ class Evaluation:
         return self.values[term.number]
 
     def factor(self, term: Lifted) -> Value:
-        """Return the value of a term that is multiplied."""
-        if term.kind is not Leaf:
-            return self.value(term)
+        """Return the value of a term as it is multiplied: float32 of narrow floats."""
         if self.outer is not None and not term.names & self.own:
             return self.outer.factor(term)
         if term.number not in self.factors:
@@ -156,10 +157,13 @@ class Evaluation:
         return self.factors[term.number]
 
     def wide(self, term: Lifted) -> Value:
-        """Return elements of an operand as they are multiplied."""
-        array, numeric = self.run.wide(term.given[0])
-        axes, elements = gathered(array, tuple(map(self.place, term.places)))
-        return Value(axes, elements, numeric)
+        """Return the same, where no other evaluation knows it."""
+        if term.kind is Leaf:
+            array, numeric = self.run.wide(term.given[0])
+            axes, elements = gathered(array, tuple(map(self.place, term.places)))
+            return Value(axes, elements, numeric)
+        one = self.value(term)
+        return Value(one.axes, widened(one.array, one.type), F32) if is_narrow(one.type) else one
 
     def early(self, term: Lifted, asked: Callable[[Evaluation, Lifted], Value]) -> Value | None:
         """Return what a term is at the trip at hand, where many trips tell it together."""
@@ -178,28 +182,11 @@ class Evaluation:
             return self.outer.place(place)
         known = self.fields.get(id(place))
         if known is None:
-            out, base, parts = Field(), place.base, place.parts
-            if self.outer is not None:
-                out, base, parts = self.outer.without(place, self.own)
-            out = out + index_field(base, self.env, self.run.look_up)
-            for names, table in parts:
+            out = self.index(place.base)
+            for names, table in place.parts:
                 out = out + self.tabled(names, table)
             known = self.fields[id(place)] = place, out
         return known[1]
-
-    def without(
-        self, place: Place, own: frozenset[str]
-    ) -> tuple[Field, Index, list[tuple[tuple[str, ...], Ints]]]:
-        """Return what a place is without some variables of an inner evaluation, and the rest."""
-        key = id(place), own
-        if key not in self.fixed:
-            rest = {a: c for a, c in place.base.terms if Index.of({a: 1}, 0).names & own}
-            still = place.base - Index.of(rest, 0)
-            tables = [(names, table) for names, table in place.parts if not own & set(names)]
-            fixed = self.place(Place(still, tuple(tables)))
-            moving = [(names, table) for names, table in place.parts if own & set(names)]
-            self.fixed[key] = place, fixed, Index.of(rest, 0), moving
-        return self.fixed[key][1:]
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
@@ -402,7 +389,7 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     demand_room(axes)
     values: Array = Value(body.axes, array, numeric).over(axes)
     if not all(test.range[1] < 0 for test in tests if axis.size):
-        mask: Any = reduce(np.logical_and, (test.compact(axes) < 0 for test in tests))
+        mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
         values = np.where(mask, values, nothing)
     at, values = axes.index(axis), whole(values, axes)
     totals = row.ufunc().reduce(values, axis=at, dtype=array.dtype, initial=nothing)
@@ -417,8 +404,7 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
             return ev.value(term.parts[0])
         if low >= 0:
             return ev.value(term.parts[1])
-    axes = joined(test.axes for _ in (0,))
-    below = test.compact(axes) < 0
+    below = test.negative(test.axes)
     if below.all():
         return ev.value(term.parts[0])
     if not below.any():
@@ -430,7 +416,7 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
     sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
     axes = joined(sides)
     demand_room(axes)
-    array = np.where(test.compact(axes) < 0, then.over(axes), otherwise.over(axes))
+    array = np.where(spread(below, test.axes, axes), then.over(axes), otherwise.over(axes))
     return Value(axes, whole(array, axes), numeric)
 
 

@@ -21,7 +21,6 @@ from pycute_xe.executing.arrays.terms import (
     Points,
     constants,
     index_field,
-    joint,
     points_of,
 )
 from pycute_xe.holding.contents import Around, Followed, situated
@@ -143,9 +142,9 @@ def _counters_points(
     run: Run, statement: Doing, around: tuple[Around, ...]
 ) -> Iterator[tuple[dict[str, int], tuple[int, ...], int]]:
     """Yield the variables, the place and the amount of a statement, each time it is done."""
-    points = joint(points_of(run.kernel, run.sizes, around, run.look_up))
-    axis, env = Axis(points.size), constants(run.sizes)
-    env |= {name: Field(0, (((axis,), x),)) for name, x in points.columns.items()}
+    (points,) = points_of(run.kernel, run.sizes, around, run.look_up, together=True)
+    axis = Axis(points.size)
+    env = constants(run.sizes) | points.with_axis(axis)
 
     def numbers(index: Index) -> list[int]:
         return index_field(index, env, run.look_up).over((axis,)).tolist()
@@ -312,7 +311,7 @@ def _points(run: Run, around: tuple[Around, ...], names: frozenset[str]) -> list
 def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, ...]]:
     env, axes = constants(run.sizes), tuple(Axis(group.size) for group in groups)
     for group, axis in zip(groups, axes, strict=True):
-        env |= {name: Field(0, (((axis,), x),)) for name, x in group.columns.items()}
+        env |= group.with_axis(axis)
     return env, axes
 
 

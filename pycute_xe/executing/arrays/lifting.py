@@ -21,7 +21,7 @@ from pycute_xe.executing.arrays.terms import (
     Lifted,
     Lifter,
     Place,
-    Space,
+    Registers,
     bounds_of,
     free_of,
     names_of,
@@ -121,7 +121,7 @@ def apart_of(table: Ints, rank: int) -> tuple[int, list[tuple[tuple[int, ...], I
     return separated(along)
 
 
-def coordinates_of(space: Space) -> list[Ints]:
+def coordinates_of(space: Registers) -> list[Ints]:
     """Return for each coordinate which one each register has: (subgroup, position)."""
     out: list[Ints] = []
     index = space.index if space.again is None else space.again
@@ -143,7 +143,7 @@ def nodes_of(recurrence: Recurrence, name: str) -> tuple[Node, Node]:
     return nodes[0], nodes[1]
 
 
-def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
+def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Registers:
     """Return the coordinates of the registers of a fragment that a recurrence carries over.
 
     Registers of which all that is ever computed is the same share a place.
@@ -173,7 +173,7 @@ def _columns_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, 
     raise undecided(f"what {name} depends on goes round")
 
 
-def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column]) -> Space:
+def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column]) -> Registers:
     shape = lifter.subgroups, _count(recurrence, one)
     columns = _finest(known) or [_Column("", np.zeros(shape, np.int64))]
     groups, index = boxed([column.numbers.reshape(-1) for column in columns])
@@ -185,7 +185,7 @@ def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column
         label = " ".join(columns[i].label for i in group)
         values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
         names = (*names, lifter.name(recurrence, label, values, names))
-    return Space(shape, names, index, own, subgroups, again)
+    return Registers(shape, names, index, own, subgroups, again)
 
 
 def _count(recurrence: Recurrence, name: str) -> int:
@@ -299,7 +299,7 @@ ROOM = 1 << 23
 """Numbers of a table of places."""
 
 
-def lift(lifter: Lifter, node: Node, space: Space) -> Lifted:
+def lift(lifter: Lifter, node: Node, space: Registers) -> Lifted:
     """Return a node in the coordinates of a space."""
     return _Walk(lifter, space).of(node)
 
@@ -307,7 +307,7 @@ def lift(lifter: Lifter, node: Node, space: Space) -> Lifted:
 @dataclass(eq=False)
 class _Walk:
     lifter: Lifter
-    space: Space
+    space: Registers
     called: dict[str, Index] = field(default_factory=dict[str, Index])
     columns: dict[str, tuple[str, Ints]] = field(default_factory=dict["str", "tuple[str, Ints]"])
     known: dict[int, tuple[Node, Lifted]] = field(

@@ -27,7 +27,7 @@ from pycute_xe.executing.arrays.terms import (
     Lifted,
     Lifter,
     Place,
-    Space,
+    Registers,
     constants,
     joined,
     points_of,
@@ -63,7 +63,7 @@ class Stored:
     """A write with its term in the coordinates of the tile that it writes."""
 
     write: Write
-    space: Space
+    space: Registers
     places: tuple[Place, ...]
     term: Lifted
     tests: tuple[Place, ...] = ()
@@ -85,7 +85,9 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     names = [f"write__{number}_{i}" for i in range(len(groups))]
     if index.ndim > len(groups):
         names.append(f"write__{number}_again")
-    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups)
+    space = Registers(
+        shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups
+    )
     places: list[Place] = []
     for mode, base in enumerate(write.base):
         offset, parts = space.of(np.ascontiguousarray(write.places[..., mode]))
@@ -189,7 +191,7 @@ def _flattened(
         index = place.compact(axes)
         inside = inside & (index >= 0) & (index < extent)
     for test in tests:
-        inside = inside & (test.compact(axes) < 0)
+        inside = inside & test.negative(axes)
     inside = whole(inside, axes)
     count = int(inside.sum())
     axis = Axis(count)

@@ -116,7 +116,7 @@ def _masked(product: _Product) -> tuple[Value, Value | None]:
             raise undecided("a condition leaves out products with what is not finite")
         axes = joined((one.axes, test.axes))
         demand_room(axes)
-        kept = (test.compact(axes) < 0) == holds
+        kept = test.negative(axes) == holds
         array = np.where(kept, one.over(axes), np.zeros((), one.array.dtype))
         made = Value(axes, whole(array, axes), one.type)
         x, y = (made, other) if first else (x, made)

@@ -23,7 +23,7 @@ from pycute_xe.executing.arrays.terms import (
     Field,
     Lifted,
     Points,
-    Space,
+    Registers,
     constants,
     index_field,
     joined,
@@ -52,7 +52,7 @@ class _Part:
     name: str
     groups: tuple[int, ...]
     counts: tuple[int, ...]
-    space: Space
+    space: Registers
     type: Numeric
     start: Lifted
     step: Lifted
@@ -108,6 +108,8 @@ def _scanned(
     names = needed_by(recurrence, asked)
     outside = {name: outside_of(run.lifter, recurrence, name) for name in names}
     groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
+    if not all(group.size for group in groups):
+        raise undecided("the state of a loop that no work-group enters is asked for")
     parts: dict[str, _Part] = {}
     for name in names:
         space = space_of(run.lifter, recurrence, name)
@@ -153,7 +155,7 @@ def _block(
     axes: dict[int, Axis] = {}
     for number, which in chosen.items():
         axes[number] = Axis(len(which))
-        env |= groups[number].some(np.arange(which.start, which.stop)).with_axis(axes[number])
+        env |= groups[number].some(which).with_axis(axes[number])
     axes_of: dict[str, tuple[Axis, ...]] = {}
     shared: dict[str, Axis] = {}
     for part in parts.values():
@@ -176,8 +178,8 @@ def _block(
     many = max(1, BLOCK // max(1, rows * prod(map(len, chosen.values()))))
     for turns in (every[i : i + many] for i in range(0, len(every), many)):
         axis = Axis(len(turns))
-        told = {loop.var: Field(0, (((axis,), np.array(turns, np.int64)),))}
-        ahead = Evaluation(run, {**env, **told}, outer, frozenset({loop.var}))
+        moving = {loop.var: Field(0, (((axis,), np.array(turns, np.int64)),))}
+        ahead = Evaluation(run, {**env, **moving}, outer, frozenset({loop.var}))
         for turn, trip in enumerate(turns):
             begun, ended = start + Field(-trip), stop + Field(-trip)  # begun <= 0 < ended
             if begun.range[0] > 0 or ended.range[1] <= 0:
@@ -191,7 +193,7 @@ def _block(
                 own = axes_of[part.name]
                 step = _whole(inner.value(part.step), own, part.type)
                 if not everyone:
-                    goes = (begun.compact(own) <= 0) & (ended.compact(own) > 0)
+                    goes = (begun + Field(-1)).negative(own) & (ended * -1).negative(own)
                     step = np.where(goes, step, state[part.name])
                 new[part.name] = step
             state = new

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.errors import InputError
+from pycute_xe.executing.space import Space
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -51,12 +53,11 @@ __all__ = [
     "whole",
     "Points",
     "constants",
-    "joint",
     "points_of",
     "Lifted",
     "Lifter",
     "Place",
-    "Space",
+    "Registers",
     "bounds_of",
     "free_of",
     "names_of",
@@ -130,6 +131,11 @@ class Field:
             part = spread(numbers, own, axes)
             out = part if out is None else out + part
         return out + self.offset if self.offset else out
+
+    def negative(self, axes: Sequence[Axis]) -> NDArray[np.bool_]:
+        """Tell where it is below zero, as `compact`; no array but the answer has all its axes."""
+        rest, (own, numbers) = self.parts[:-1], (self.parts or (((), np.zeros((), np.int64)),))[-1]
+        return Field(self.offset, rest).compact(axes) < -spread(numbers, own, axes)
 
     @property
     def room(self) -> int:
@@ -275,17 +281,19 @@ class Points:
     """Values that some variables take together: a column for each."""
 
     columns: Mapping[str, Ints]
-    size: int
+
+    @property
+    def size(self) -> int:
+        """How many points there are."""
+        return next((column.size for column in self.columns.values()), 1)
 
     def with_axis(self, axis: Axis) -> dict[str, Field]:
         """Return the variables as fields over an axis of these points."""
         return {name: _on(axis, numbers) for name, numbers in self.columns.items()}
 
-    def some(self, which: Ints | NDArray[np.bool_]) -> Points:
+    def some(self, which: range) -> Points:
         """Return some of the points."""
-        columns = {name: numbers[which] for name, numbers in self.columns.items()}
-        count = int(which.sum()) if which.dtype == np.bool_ else which.size
-        return Points(columns, count)
+        return Points({n: x[which.start : which.stop] for n, x in self.columns.items()})
 
 
 def _on(axis: Axis, numbers: Ints) -> Field:
@@ -305,30 +313,40 @@ def points_of(
     around: Iterable[Loop | If],
     look_up: LookUp,
     wanted: frozenset[str] | None = None,
+    together: bool = False,
 ) -> list[Points]:
     """Return the points of a statement: groups of variables that do not depend on one another.
 
     Of variables that are not ``wanted``, and on which none of these depend, nothing is said.
-    Conditions on subgroups are left out.
+    Conditions on subgroups are left out. One group of all where they are asked for ``together``.
     """
     around = tuple(around)
     needed = _needed(kernel, around, wanted)
-    env, groups = constants(sizes), list[Points]()
+    env = constants(sizes)
     counts = [max(0, index_field(count, env, look_up).offset) for _, count in kernel.grid]
     launches(kernel, counts)
-    for (name, _), count in zip(kernel.grid, counts, strict=True):
-        if name in needed:
-            groups.append(Points({name: np.arange(count)}, count))
-    for one in around:
-        match one:
-            case Loop(var, start, stop):
-                if var in needed:
-                    groups = _with_loop(groups, env, var, start, stop, look_up)
-            case If(index, below):
+
+    def elements(operand: str, at: tuple[Any, ...]) -> Ints:
+        columns = np.broadcast_arrays(*map(np.atleast_1d, at)) if at else ()
+        axes = (Axis(columns[0].size),) if columns else ()
+        return look_up(operand, tuple(Field(0, ((axes, x),)) for x in columns)).over(axes)
+
+    space = Space(sizes, (), elements, ROOM)
+    try:
+        for (name, _), count in zip(kernel.grid, counts, strict=True):
+            if name in needed:
+                space = space.bound(name, Index(), Index(None, count))
+        for one in around:
+            if isinstance(one, Loop):
+                space = space.bound(one.var, one.start, one.stop) if one.var in needed else space
+            elif SUBGROUP_INDEX not in (one.index - one.below).names:
                 # Conditions that mix subgroups with others are left to who asks.
-                if SUBGROUP_INDEX not in (index - below).names:
-                    groups = _with_condition(groups, env, index - below, look_up)
-    return groups
+                space = space.where(one.index, one.below)
+        if together:
+            space, _ = space.joined(name for axis in space.axes for name in axis)
+    except InputError as error:
+        raise undecided(error.condition) from error
+    return [Points(axis) for axis in space.axes] or [Points({})] * together
 
 
 def _needed(
@@ -345,74 +363,6 @@ def _needed(
         if isinstance(one, Loop) and one.var in needed:
             needed |= one.start.names | one.stop.names
     return frozenset(needed & every)
-
-
-def joint(groups: list[Points]) -> Points:
-    """Return the points of several groups as one."""
-    names = frozenset(name for group in groups for name in group.columns)
-    return _joined(groups, names)[0]
-
-
-def _joined(groups: list[Points], names: frozenset[str]) -> tuple[Points, list[Points]]:
-    """Return the groups of some variables as one, and the others."""
-    mine = [g for g in groups if g.columns.keys() & names]
-    rest = [g for g in groups if not g.columns.keys() & names]
-    if len(mine) == 1:
-        return mine[0], rest
-    counts = [g.size for g in mine]
-    size = int(np.prod(counts, dtype=np.int64))
-    if size > ROOM:
-        raise undecided("conditions depend on too many work-groups together")
-    at = np.indices(counts).reshape(len(counts), size) if counts else np.zeros((0, 1), np.int64)
-    columns = {
-        name: numbers[row]
-        for g, row in zip(mine, at, strict=True)
-        for name, numbers in g.columns.items()
-    }
-    return Points(columns, size if mine else 1), rest
-
-
-def _numbers(index: Index, group: Points, env: Mapping[str, Field], look_up: LookUp) -> Ints:
-    axis = Axis(group.size)
-    own = {name: Field(0, (((axis,), x),)) for name, x in group.columns.items()}
-    if SUBGROUP_INDEX in index.names:
-        raise undecided(f"{index} mixes a subgroup's number with other variables")
-    return index_field(index, {**env, **own}, look_up).over((axis,))
-
-
-def _with_loop(
-    groups: list[Points],
-    env: Mapping[str, Field],
-    var: str,
-    start: Index,
-    stop: Index,
-    look_up: LookUp,
-) -> list[Points]:
-    group, rest = _joined(groups, start.names | stop.names)
-    first, last = (_numbers(i, group, env, look_up) for i in (start, stop))
-    if not group.columns:
-        lone = np.arange(int(first[0]), int(last[0])) if first.size else np.arange(0)
-        return [*rest, Points({var: lone}, lone.size)]
-    counts = np.maximum(last - first, 0)
-    total = int(counts.sum())
-    if total > ROOM:
-        raise undecided(f"the loop {var} takes too many trips")
-    which = np.repeat(np.arange(group.size), counts)
-    offset = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    columns = {name: numbers[which] for name, numbers in group.columns.items()}
-    return [*rest, Points({**columns, var: first[which] + offset}, total)]
-
-
-def _with_condition(
-    groups: list[Points], env: Mapping[str, Field], difference: Index, look_up: LookUp
-) -> list[Points]:
-    group, rest = _joined(groups, difference.names)
-    holds = _numbers(difference, group, env, look_up) < 0
-    if holds.all():
-        return [*rest, group] if group.columns else rest
-    if not group.columns:
-        return [*(g.some(np.arange(0)) for g in rest), Points({}, 0)]
-    return [*rest, group.some(holds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,7 +394,7 @@ class Lifted:
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class Registers:
     """Registers by coordinates: ``index`` is (coordinate, …) → subgroup * positions + position.
 
     There is a name for each coordinate, and one for the number of the subgroup: ``who[s]``.
@@ -487,7 +437,9 @@ class Lifter:
 
     subgroups: int
     terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
-    spaces: dict[tuple[int, str], Space] = field(default_factory=dict["tuple[int, str]", Space])
+    spaces: dict[tuple[int, str], Registers] = field(
+        default_factory=dict["tuple[int, str]", Registers]
+    )
     free: dict[int, tuple[Node, frozenset[str]]] = field(
         default_factory=dict["int", "tuple[Node, frozenset[str]]"]
     )

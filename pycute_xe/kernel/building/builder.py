@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pycute_xe.atom.block2d_copy import make_block_2d_prefetch
@@ -40,7 +42,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.spec.equations import read_claim
+from pycute_xe.kernel.spec.equations import read_claim, read_recurrence
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.tiles.spread import Share, Spread, modes_of
@@ -400,9 +402,20 @@ class KernelBuilder(Draft):
 
     # ------------------------------------------------------------------ loops, conditions, the rest
 
-    def loop(self, var: str, start: Index | int, stop: Index | int) -> Block[Index]:
-        """Repeat what the ``with`` block writes for ``start <= var < stop``; give the variable."""
-        return Block(self, Loop(var, as_index(start), as_index(stop), ()), Index(var))
+    def loop(
+        self,
+        var: str,
+        start: Index | int,
+        stop: Index | int,
+        holds: Mapping[str, str] | None = None,
+    ) -> Block[Index]:
+        """Repeat what the ``with`` block writes for ``start <= var < stop``; give the variable.
+
+        ``holds`` claims what fragments hold when a trip begins, of ``row`` and ``column`` of their
+        tile: ``{"s": "S[t,row,column]"}``. `verify` shows it, and never trusts it.
+        """
+        claimed = self._invariants(holds or {}, var)
+        return Block(self, Loop(var, as_index(start), as_index(stop), (), claimed), Index(var))
 
     def when(self, condition: Condition) -> Block[None]:
         """Do what the ``with`` block writes where a condition holds: ``when(i + 2 < count)``."""
@@ -431,11 +444,23 @@ class KernelBuilder(Draft):
     # ------------------------------------------------------------------ the claim, the kernel
 
     @line
+    def defines(self, first: str, step: str) -> None:
+        """Define a state that claims and loops speak of: what it is at 0, and one step on.
+
+        ``defines("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]")``.
+        """
+        defines = (*self._defines, read_recurrence(first, step, self._known()))
+        given = (o for o in self._parts.operands if o.role in ("in", "inout"))
+        Specification((), defines=defines).check(tuple(replace(o, role="in") for o in given))
+        self._defines = defines
+        self._parts = replace(self._parts, computes=Specification((), defines=self._defines))
+
+    @line
     def computes(self, equation: str) -> None:
         """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``."""
-        claim = read_claim(equation, self._parts.operands)
+        claim = read_claim(equation, self._known())
         others = tuple(x for x in self._parts.operands if x.role == "in" or x.name == claim.output)
-        Specification((claim,)).check(others)
+        Specification((claim,), defines=self._defines).check(others)
         if any(claim.output == known.output for known in self._claims):
             wrong = f"{claim.output} is claimed twice"
             raise self._refused({"claim": claim}, wrong, "claim each output once")
@@ -461,7 +486,7 @@ class KernelBuilder(Draft):
         if idle:
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
-        claims = Specification(self._claims) if self._claims else None
+        claims = Specification(self._claims, defines=self._defines) if self._claims else None
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
             body, claims, program.shared,

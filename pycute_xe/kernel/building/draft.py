@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -20,6 +20,7 @@ from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.kinds.parts import operand_copy
 from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
+from pycute_xe.kernel.spec.recurrences import Recurrence, at_places
 from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
@@ -112,6 +113,7 @@ class Draft:
         self._parts = Program(name, count, (), (), (), ())
         self._blocks = [_Block(None, arrived=False)]
         self._claims: tuple[Claim, ...] = ()
+        self._defines: tuple[Recurrence, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}
 
@@ -275,12 +277,30 @@ class Draft:
         of = self._arrays[array].tile
         return as_index(stage) * (of[0] * of[1])
 
+    def _invariants(self, holds: Mapping[str, str], var: str) -> tuple[tuple[str, Expression], ...]:
+        """Return what a loop holds, ``row`` and ``column`` as places of a fragment's elements."""
+        out: list[tuple[str, Expression]] = []
+        known = {o.name: o for o in self._known()}
+        for name, text in holds.items():
+            spread = self.spread_of(name)
+            own: dict[str, Index] = {"row": spread.place(0), "column": spread.place(1)}
+            indices = (*self._variables(), var, *own, SUBGROUP_INDEX, ELEMENT_INDEX)
+            value = Notation(text, frozenset(), indices, known, "loop").whole()
+            out.append((name, at_places(value, own)))
+        return tuple(out)
+
+    def _known(self) -> tuple[Operand, ...]:
+        """Return what claims may speak of: operands, and the states that are defined."""
+        return (*self._parts.operands, *(one.operand for one in self._defines))
+
+    def _variables(self) -> tuple[str, ...]:
+        variables = [name for name, _ in self._parts.grid]
+        return (*variables, *(b.head.var for b in self._blocks if isinstance(b.head, Loop)))
+
     def _expression(self, text: str) -> Expression:
         fragments = frozenset(f.name for f in self._parts.fragments)
-        variables = [name for name, _ in self._parts.grid]
-        variables += [b.head.var for b in self._blocks if isinstance(b.head, Loop)]
         known = {o.name: o for o in self._parts.operands}
-        indices = (*variables, SUBGROUP_INDEX, ELEMENT_INDEX)
+        indices = (*self._variables(), SUBGROUP_INDEX, ELEMENT_INDEX)
         return Notation(text, fragments, indices, known, "map").whole()
 
     def _demand_scalar(self, value: Expression) -> None:

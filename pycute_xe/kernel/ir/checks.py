@@ -120,11 +120,7 @@ def check_counter(kernel: Program, statement: Await | Signal | FetchAdd) -> None
         )
     elif operand.role not in ("inout", "scratch"):
         wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
-    elif (
-        isinstance(statement, (Signal, FetchAdd))
-        and statement.by.is_constant
-        and statement.by.offset < 0
-    ):
+    elif isinstance(statement, (Signal, FetchAdd)) and _falls(statement.by):
         wrong, fix = f"a counter only grows, the statement adds {statement.by}", "add 0 or more"
     if wrong:
         given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}
@@ -410,13 +406,15 @@ def _(kernel: Program, statement: Loop) -> None:
         raise KernelError(
             "Loop", {"var": statement.var, "start": statement.start}, "it starts below zero", "0"
         )
+    defined = kernel.computes.defines if kernel.computes is not None else ()
+    states = {one.name: one.operand for one in defined}
     for name, value in statement.holds:
         kernel.fragment(name)
         for leaf in leaves(value):
             if isinstance(leaf, Slot):
                 kernel.fragment(leaf.fragment)
                 continue
-            operand = kernel.operand(leaf.operand)
+            operand = states.get(leaf.operand) or kernel.operand(leaf.operand)
             wrong = without_value(leaf, operand)
             if len(leaf.at) != len(operand.modes):
                 modes, given = len(operand.modes), len(leaf.at)

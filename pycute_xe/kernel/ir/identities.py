@@ -30,7 +30,9 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
+from pycute_xe.kernel.spec.recurrences import Recurrence
 from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
 
@@ -121,6 +123,20 @@ def _in_order(index: Index) -> list[str]:
     return out
 
 
+class _Within(Change):
+    """A change of names where some variables are in scope."""
+
+    def __init__(self, change: _Change, scope: Mapping[str, str]) -> None:
+        self.change, self.scope = change, scope
+
+    def thing(self, name: str) -> str:
+        return self.change.thing(name)
+
+    def index(self, index: Index, *bound: str) -> Index:
+        scope = {name: new for name, new in self.scope.items() if name not in bound}
+        return self.change.index(index, scope)
+
+
 class _Change:
     """Writes a kernel anew; ``scope`` says what names stand for where a part stands.
 
@@ -137,7 +153,9 @@ class _Change:
         scope, computes = self.variables, kernel.computes
         if computes is not None:
             claims = tuple(self.claim(claim, scope) for claim in computes.claims)
-            computes = replace(computes, claims=claims)
+            defines = tuple(self.recurrence(one, scope) for one in computes.defines)
+            tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
+            computes = replace(computes, claims=claims, defines=defines, tables=tables)
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),
@@ -224,6 +242,12 @@ class _Change:
                 return self.thing(fragment), layout
             case _:
                 return value
+
+    def recurrence(self, one: Recurrence, scope: Mapping[str, str]) -> Recurrence:
+        own = self.bound(one.indices)
+        extents = tuple(self.index(extent, scope) for extent in one.extents)
+        values = (self.expression(x, {**scope, **own}) for x in (one.start, one.step))
+        return Recurrence(self.thing(one.name), tuple(own.values()), extents, *values)
 
     def claim(self, claim: Claim, scope: Mapping[str, str]) -> Claim:
         own = self.bound(claim.indices)

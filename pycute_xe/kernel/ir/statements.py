@@ -268,12 +268,12 @@ class _Counting(Statement):
 
     def __post_init__(self) -> None:
         """Turn integers and names into indices."""
-        object.__setattr__(self, "at", tuple(map(as_index, self.at)))
+        for name in ("at", "place"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, tuple(map(as_index, getattr(self, name))))
         for name in ("least", "by"):
             if hasattr(self, name):
                 object.__setattr__(self, name, as_index(getattr(self, name)))
-        if hasattr(self, "place"):
-            object.__setattr__(self, "place", tuple(map(as_index, self.place)))
 
 
 @checked_fields
@@ -319,7 +319,7 @@ class FetchAdd(_Counting):
     place: tuple[Index, ...]
 
 
-COUNTING: tuple[type[Statement], ...] = (Await, Signal, FetchAdd)
+COUNTING = (Await, Signal, FetchAdd)
 """The kinds that look at counters, or change them."""
 
 

@@ -10,9 +10,8 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Convert, Fill, Load, Loop, Map, Reorder, Store
-from pycute_xe.kernel.kinds.attention_form import F32, Rows
+from pycute_xe.kernel.kinds.attention_form import F32, LOWEST, Rows
 from pycute_xe.kernel.kinds.parts import gmem_stride
-from pycute_xe.kernel.kinds.rows import LOWEST
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import Element, Slot, apply, rounded_to, total
 from pycute_xe.kernel.spec.specification import Claim, Specification

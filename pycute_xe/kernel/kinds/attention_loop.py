@@ -24,9 +24,8 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     Statement,
 )
-from pycute_xe.kernel.kinds.attention_form import Form, Keys, Rows, guarded, unmasked
+from pycute_xe.kernel.kinds.attention_form import LOWEST, Form, Keys, Rows, guarded, unmasked
 from pycute_xe.kernel.kinds.parts import gmem_stride
-from pycute_xe.kernel.kinds.rows import LOWEST
 from pycute_xe.kernel.kinds.side import Side
 from pycute_xe.kernel.spec.expression import Slot, apply
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv

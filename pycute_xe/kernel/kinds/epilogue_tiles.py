@@ -6,6 +6,7 @@ A whole matrix C beside the accumulators fills the registers; a piece of it does
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import gcd
 
 from pycute_xe.algebra import composition
@@ -143,7 +144,7 @@ class TiledTail(Tail):
     def _taken(self, order: Layout, shift: Cut) -> tuple[Layout, int]:
         """Return where in the accumulator each element of a tile is."""
         mma = self.frame.mma
-        rows = {tuple(at): e for e, at in enumerate(_pairs(mma_slots(mma, "C")))}
+        rows = _elements(mma_slots(mma, "C"))
         elements = [rows[m + shift[0], n + shift[1]] for m, n in _pairs(order)]
         layout = layout_of([e - elements[0] for e in elements])
         if layout is None:
@@ -223,8 +224,15 @@ def _unmoved(cut: Cut, op: Block2DOp, bits: int, why: str) -> KernelError:
     )
 
 
-def _pairs(layout: Layout) -> list[tuple[int, int]]:
-    return [(int(m), int(n)) for m, n in table(layout)[:, :2]]
+@lru_cache(maxsize=64)
+def _pairs(layout: Layout) -> tuple[tuple[int, int], ...]:
+    return tuple((int(m), int(n)) for m, n in table(layout)[:, :2])
+
+
+@lru_cache(maxsize=16)
+def _elements(layout: Layout) -> dict[tuple[int, int], int]:
+    """Return which element lies at each place: every tile of an epilogue asks."""
+    return {at: element for element, at in enumerate(_pairs(layout))}
 
 
 def _checked(mma: TiledMma, cut: Cut) -> Cut:

@@ -137,6 +137,9 @@ def _placed(place: Layout, layout: Layout) -> Ints:
     coordinates = table(layout).reshape(size(layout), -1)
     at = np.zeros((coordinates.shape[0], 2), dtype=np.int64)
     at[:, : coordinates.shape[1]] = coordinates
+    if (at >= (rows, columns)).any():
+        wrong = f"registers hold elements beyond the tile of {rows} x {columns}"
+        raise KernelError("slm_gemm", {"tile": (rows, columns)}, wrong, "use a DPAS of 8 rows")
     return table(place).reshape(columns, rows)[at[:, 1], at[:, 0]]
 
 

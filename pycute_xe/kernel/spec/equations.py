@@ -29,6 +29,7 @@ from pycute_xe.kernel.spec.expression import (
     total,
 )
 from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
+from pycute_xe.kernel.spec.recurrences import Recurrence
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
@@ -40,6 +41,7 @@ __all__ = [
     "Notation",
     "read_claim",
     "read_index",
+    "read_recurrence",
     "read_specification",
 ]
 
@@ -246,9 +248,61 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     lines = [line.strip() for line in text.strip().splitlines()]
     assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
     equations = [x for x in lines if x and not x.startswith("assuming ")]
-    made = Specification(tuple(read_claim(x, operands) for x in equations), assumed)
+    states = [x for x in equations if _name_of(x) not in {o.name for o in operands}]
+    defines: tuple[Recurrence, ...] = ()
+    for first, step in zip(states[::2], states[1::2], strict=False):
+        known = (*operands, *(one.operand for one in defines))
+        defines = (*defines, read_recurrence(first, step, known))
+    known = (*operands, *(one.operand for one in defines))
+    claims = [x for x in equations if x not in states[: 2 * len(defines)]]
+    made = Specification(tuple(read_claim(x, known) for x in claims), assumed, defines=defines)
     made.check(operands)
     return made
+
+
+def _name_of(equation: str) -> str:
+    return equation.partition("[")[0].strip()
+
+
+def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recurrence:
+    """Return the state that two equations define: at 0, and one step on.
+
+    ``S[0,d] = 0`` and ``S[t+1,d] = g[t]*S[t,d] + x[t,d]``: each index runs as far as a mode of an
+    operand that it indexes. Raises `KernelError` for what has no meaning.
+
+    >>> g, x = Operand("g", "f32", ("T",)), Operand("x", "f32", ("T", "D"))
+    >>> made = read_recurrence("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]", (g, x))
+    >>> print(made.operand, "|", str(made).splitlines()[1])
+    S[T+1,D] f32 row-major | S[t+1,d] = g[t]*S[t,d] + x[t,d]
+    """
+    known = {operand.name: operand for operand in operands}
+    name, _, rest = step.partition("[")
+    left, _, right = rest.partition("]")
+    names = tuple(part.strip() for part in left.split(","))
+    counter = names[0].partition("+")[0].strip()
+    if names[0].replace(" ", "") != f"{counter}+1" or not right.strip().startswith("="):
+        wrong, fix = f"{quoted(step)} does not say a step", 'write "S[t+1,d] = g[t]*S[t,d]"'
+        raise KernelError("computes", {"text": step[:80]}, wrong, fix)
+    indices, name = (counter, *names[1:]), name.strip()
+    anywhere = Operand(name, "f32", tuple(f"{i}_{name}" for i in indices))
+    begun = first.partition("=")[2].strip()
+    values: list[Expression] = []
+    for text, bound in ((begun, indices[1:]), (right.partition("=")[2].strip(), indices)):
+        values.append(Notation(text, frozenset(), bound, {**known, name: anywhere}).whole())
+    extents = tuple(_extent_of(i, values, known, step) for i in indices)
+    return Recurrence(name, indices, extents, values[0], values[1])
+
+
+def _extent_of(index: str, values: list[Expression], known: dict[str, Operand], text: str) -> Index:
+    """Return how far an index of a state runs."""
+    for x in (x for value in values for x in leaves(value) if isinstance(x, Element)):
+        operand = known.get(x.operand)
+        for at, mode in zip(x.at, operand.modes if operand else (), strict=False):
+            if at == Index(index):
+                return mode
+    wrong = f"{index} indexes no mode of an operand, so nothing says how far it runs"
+    fix = "name an element of an operand with that index"
+    raise KernelError("computes", {"text": text[:80]}, wrong, fix)
 
 
 def read_claim(text: str, operands: Iterable[Operand]) -> Claim:

@@ -88,12 +88,33 @@ def compute_part(
         name: value if isinstance(value, Field) else _widened(np.asarray(value))
         for name, value in inputs.items()
     }
+    arrays = _with_states(specification, arrays, sizes)
     claim, extents = specification.of(output), tuple(map(len, window))
     axes = tuple(zip(claim.indices, extents, strict=True))
     first = {name: at.start for name, at in zip(claim.indices, window, strict=True) if at.start}
     with np.errstate(all="ignore"):
         values = _Scope(arrays, sizes, axes, first).value(claim.value)
     return np.array(np.broadcast_to(values, extents))
+
+
+def _with_states(
+    specification: Specification,
+    arrays: dict[str, NDArray[Any] | Field],
+    sizes: Mapping[str, int],
+) -> dict[str, NDArray[Any] | Field]:
+    """Return arrays with those that the specification defines, step by step."""
+    for one in specification.defines:
+        steps, *extents = (extent.at(sizes) for extent in one.extents)
+        state = np.zeros((steps + 1, *extents))
+        arrays = {**arrays, one.name: state}
+        time, *names = one.indices
+        axes = tuple(zip(names, extents, strict=True))
+        with np.errstate(all="ignore"):
+            state[0] = _Scope(arrays, sizes, axes).value(one.start)
+            for t in range(steps):
+                scope = _Scope(arrays, sizes, ((time, 1), *axes), {time: t})
+                state[t + 1] = np.broadcast_to(scope.value(one.step), (1, *extents))[0]
+    return arrays
 
 
 def _widened(array: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice, product
 from typing import TypeAlias
@@ -32,6 +32,8 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
+from pycute_xe.kernel.spec.recurrences import Recurrence
+from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -286,6 +288,8 @@ class Specification:
 
     claims: tuple[Claim, ...]
     assumes: tuple[str, ...] = ()
+    defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
+    tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -307,6 +311,7 @@ class Specification:
     def check(self, operands: tuple[Operand, ...]) -> None:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
+        _check_defined(self, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
         claimed = [claim.output for claim in self.claims]
         if sorted(outputs) != sorted(claimed):
@@ -316,13 +321,32 @@ class Specification:
                 "each output needs exactly one claim",
                 "claim each operand that is written, once",
             )
+        known |= {one.name: one.operand for one in self.defines}
         for claim in self.claims:
             _check_claim(claim, known)
 
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
-        lines = [str(claim) for claim in self.claims]
-        return "\n".join([*lines, *(f"assuming {text}" for text in self.assumes)])
+        lines = [*map(str, self.defines), *map(str, self.claims)]
+        return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
+
+
+def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:
+    """Refuse definitions of names that are taken, and elements outside their operands."""
+    taken = [one.name for one in specification.defines]
+    others = {one.name for one in specification.defines if known.get(one.name) != one.operand}
+    twice = next((n for n in taken if taken.count(n) > 1 or (n in known and n in others)), None)
+    if twice is not None:
+        wrong = f"{twice} is defined, and stands for something else"
+        raise KernelError("computes", {"name": twice}, wrong, "use another name")
+    inside = known | {one.name: one.operand for one in specification.defines}
+    for one in specification.defines:
+        ranges = tuple(zip(one.indices, one.extents, strict=True))
+        for value, bound in ((one.start, ranges[1:]), (one.step, ranges)):
+            line = Claim(one.name, one.indices, value)
+            _check_value(line, value, dict(bound), inside)
+            for element in situated_elements(value, bound):
+                _check_given(line, element, inside)
 
 
 def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:
@@ -412,6 +436,7 @@ def _check_element(
         if (
             runs is not None
             and runs != extent
+            and not runs.looked_up
             and not never_negative(extent - runs, tuple(bound.items()))
         ):
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"

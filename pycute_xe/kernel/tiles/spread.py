@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from pycute_xe.algebra import composition
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_STORE_2D
 from pycute_xe.atom.copy_atom import make_copy_atom
@@ -20,6 +21,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
@@ -148,6 +150,15 @@ class Spread:
             starts=np.ascontiguousarray(self.starts[:, ::-1]),
             places=np.ascontiguousarray(self.places[:, ::-1]),
         )
+
+    def place(self, axis: int) -> Index:
+        """Return the row (axis 0) or column of an element, of its number and the subgroup's."""
+        start, inside = (
+            layout_of([int(x) for x in at[:, axis]]) for at in (self.starts, self.places)
+        )
+        if start is None or inside is None:
+            raise _refused(self, "no layout says which row or column an element is of")
+        return index_at(start, Index(SUBGROUP_INDEX)) + index_at(inside, Index(ELEMENT_INDEX))
 
     def along(self, axis: int) -> Spread:
         """Return a vector for the rows (axis 0) or columns (axis 1): each subgroup has its own."""

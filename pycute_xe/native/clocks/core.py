@@ -6,6 +6,7 @@ import heapq
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 
 from pycute_xe.native.clocks.costs import LETTERS, Figures, Timed
@@ -68,7 +69,7 @@ class Outcome:
     issues: list[Issue]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Thread:
     number: int
     engine: int
@@ -81,6 +82,7 @@ class _Thread:
     cause: int = _CONTROL
     by: int = -1
     arrived: int = 0
+    unit: int = 6
     ended: bool = False
     written: list[float] = field(default_factory=lambda: [0.0] * 32)
     taken: list[float] = field(default_factory=lambda: [0.0] * 32)
@@ -109,7 +111,7 @@ def _tokens(one: Timed, waits: Waits) -> tuple[tuple[int, str], ...]:
     return (*waits.tokens, *own, *every)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Engine:
     threads: list[_Thread] = field(default_factory=list[_Thread])
     free: list[float] = field(default_factory=lambda: [0.0] * 7)
@@ -143,6 +145,8 @@ class _Core:
         self.waits = [line.waits for line in listing.lines]
         self.tokens = [_tokens(one, waits) for one, waits in zip(code, self.waits, strict=True)]
         self.figures, self.structure, self.keep = figures, structure, keep
+        self.message, self.barrier = figures["message"], figures["barrier"]
+        self.register = 64 / figures["return_bytes"]
         self.engines = [_Engine() for _ in range(engines)]
         self.all = [_Thread(i, i % engines, i // group, path) for i, path in enumerate(paths)]
         for thread in self.all:
@@ -157,6 +161,7 @@ class _Core:
         self.events: list[tuple[int, int, float, float, int]] = []
         self.heap: list[tuple[float, int]] = []
         self.unit = list(range(7)) if structure.together else [0, 0, 0, 3, 0, 5, 6]
+        self.matrix = self.unit[4]
         self.width = int(figures["coissue"]) if structure.together else 1
 
     # -------------------------------------------------------- waiting
@@ -165,11 +170,12 @@ class _Core:
         """Find when the next instruction of a thread may start, and what it waits for."""
         number = thread.path[thread.at]
         one, waits = self.code[number], self.waits[number]
+        thread.unit = self.unit[one.pipe]
         ready, cause, by = thread.free, _CONTROL, -1
         for pipe, back in waits.distances:
             index = LETTERS[pipe] if pipe else min(one.pipe, 3)
             recent = thread.recent[index]
-            for done, maker in list(recent)[: max(0, len(recent) - back + 1)]:
+            for done, maker in islice(recent, max(0, len(recent) - back + 1)):
                 if done > ready:
                     ready, cause, by = done, _DIST, maker
         for token, kind in self.tokens[number]:
@@ -182,21 +188,25 @@ class _Core:
             if thread.arrived and len(there) < self.group:
                 self.parked.setdefault(key, []).append(thread)
                 ready, cause, by = inf, _SYNC, -1
-            elif thread.arrived and max(there) + self.figures["barrier"] > ready:
-                ready, cause = max(there) + self.figures["barrier"], _SYNC
+            elif thread.arrived and max(there) + self.barrier > ready:
+                ready, cause = max(there) + self.barrier, _SYNC
         thread.ready, thread.cause, thread.by = ready, cause, by
 
     def possible(self, engine: _Engine, thread: _Thread) -> float:
         """Return when a thread could start its next instruction as things are."""
         if thread.ended:
             return inf
-        one = self.code[thread.path[thread.at]]
-        unit = self.unit[one.pipe]
-        if engine.locked not in (None, thread) and unit == self.unit[4]:
+        unit, when = thread.unit, thread.ready
+        if unit == 6:
+            return when
+        locked = engine.locked
+        if locked is not None and locked is not thread and unit == self.matrix:
             return inf
-        when = thread.ready if unit == 6 else max(thread.ready, engine.free[unit])
-        if one.pipe == 5 and len(engine.queue) >= self.depth:
-            when = max(when, engine.queue[-self.depth])
+        free = engine.free[unit]
+        if free > when:
+            when = free
+        if unit == 5 and len(engine.queue) >= self.depth:
+            return max(when, engine.queue[-self.depth])
         return when
 
     # -------------------------------------------------------- starting
@@ -258,15 +268,15 @@ class _Core:
     def sent(self, engine: _Engine, one: Timed, now: float) -> float:
         """Hand a message to the load and store unit of the core; return when its bytes come."""
         begin = max(now + 1, self.unit_free)
-        service = max(self.figures["message"], one.nbytes / one.rate)
+        service = max(self.message, one.nbytes / one.rate)
         self.unit_free = begin + service
         while engine.queue and engine.queue[0] <= now:
             engine.queue.popleft()
         engine.queue.append(begin)
         done = begin + service + one.done
         if one.returned and not self.record:
-            per = 64 / self.figures["return_bytes"]
-            engine.back = max(engine.back, done - one.returned * per) + one.returned * per
+            back = one.returned * self.register
+            engine.back = max(engine.back, done - back) + back
             done = engine.back
         return done
 
@@ -278,7 +288,7 @@ class _Core:
         there.append(now)
         if len(there) == self.group:
             for other in self.parked.pop(key, []):
-                other.ready = max(other.free, now + self.figures["barrier"])
+                other.ready = max(other.free, now + self.barrier)
                 self.due(other.engine, other.ready)
 
     # -------------------------------------------------------- driving
@@ -307,7 +317,12 @@ class _Core:
                 started += 1
                 if started == self.width:
                     break
-        when = min(self.possible(engine, thread) for thread in engine.threads)
+        when = inf
+        for thread in order:
+            at = self.possible(engine, thread)
+            when = min(when, at)
+            if at <= now:
+                break
         if when < inf:
             self.due(number, when)
 

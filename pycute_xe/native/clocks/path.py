@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from pycute_xe.errors import InputError
 from pycute_xe.native.clocks.text import Listing
 
-__all__ = ["main_loop", "path_of", "spans_of"]
+__all__ = ["Way", "loops_of", "path_of", "spans_of", "way_of"]
 
 _MOST = 400_000
 
@@ -21,8 +23,42 @@ def spans_of(listing: Listing) -> list[tuple[int, int]]:
     ]
 
 
-def main_loop(listing: Listing) -> tuple[int, int] | None:
-    """Return the innermost loop with most DPAS, of several the longest; None without a loop."""
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Instructions of a thread in their order, the main loop, its trips, where these begin.
+
+    ``left_out`` are those before and behind the loop that are too many to be run.
+    """
+
+    path: tuple[int, ...]
+    main: tuple[int, int] | None
+    trips: int
+    heads: frozenset[int]
+    left_out: int
+
+
+def way_of(listing: Listing, trips: Callable[[tuple[int, int] | None], int], most: int) -> Way:
+    """Return the way of a thread, of so many instructions where a loop can be told from the rest.
+
+    The main loop is the first of `loops_of` that a thread comes to; ``trips`` says how many it
+    makes. Raises as `path_of`.
+    """
+    for main in loops_of(listing):
+        many = trips(main)
+        path, heads = path_of(listing, many, main)
+        if not heads:
+            continue
+        stop = max(at for at, number in enumerate(path) if main[0] <= number <= main[1]) + 1
+        stop = max(stop, min(len(path), most))
+        start = min(max(0, stop - most), min(heads))
+        cut = frozenset(at - start for at in heads)
+        return Way(tuple(path[start:stop]), main, many, cut, len(path) - (stop - start))
+    path, _ = path_of(listing, 1, None)
+    return Way(tuple(path), None, 1, frozenset(), 0)
+
+
+def loops_of(listing: Listing) -> list[tuple[int, int]]:
+    """Return the innermost loops, that with most DPAS first, of several the longest."""
     every = spans_of(listing)
     inner = [s for s in every if not any(s != o and s[0] <= o[0] and o[1] <= s[1] for o in every)]
 
@@ -30,7 +66,7 @@ def main_loop(listing: Listing) -> tuple[int, int] | None:
         code = listing.lines[span[0] : span[1] + 1]
         return sum(line.kind == "dpas" for line in code), len(code)
 
-    return max(inner, key=weight, default=None)
+    return sorted(inner, key=weight, reverse=True)
 
 
 def path_of(
@@ -38,7 +74,7 @@ def path_of(
 ) -> tuple[list[int], frozenset[int]]:
     """Return the instructions of a thread in their order, and where trips of the main loop begin.
 
-    A jump back is taken until its loop has made so many trips (loops around the main one: one);
+    A jump back is taken until its loop has made so many trips (other loops than the main: one);
     a conditional jump forward is taken only where it leaves a loop that an unconditional one
     closes. Raises `InputError` for a way that does not end.
     """
@@ -76,8 +112,7 @@ def _next(
     free = line.predicate in ("", "W")
     if at in spans:
         made[at] += 1
-        around = main is not None and spans[at] < main[0] and at > main[1]
-        again = made[at] < (1 if around else trips)
+        again = made[at] < (trips if main is not None and at == main[1] else 1)
         if again:
             return to
         made[at] = 0

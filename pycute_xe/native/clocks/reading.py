@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import Literal
+from typing import Literal, get_args
 
 from pycute_xe.arch import Target, get_target
-from pycute_xe.errors import InputError, ToolError
+from pycute_xe.costing import Device
+from pycute_xe.costing.device import get_device
+from pycute_xe.errors import InputError, ToolError, quoted
+from pycute_xe.native.clocks.bringing import brought
 from pycute_xe.native.clocks.core import CAUSES, ENGINES, Outcome, Structure, simulate
 from pycute_xe.native.clocks.costs import PIPES, Figures, Timed, figures_of, timed
-from pycute_xe.native.clocks.path import main_loop, path_of
+from pycute_xe.native.clocks.path import Way, way_of
 from pycute_xe.native.clocks.report import Start, Timing, Waited
 from pycute_xe.native.clocks.text import Listing, read_text
-from pycute_xe.native.compiler import Binary, sections
+from pycute_xe.native.compiler import Binary, kernels_of
 from pycute_xe.native.explaining import explain
 from pycute_xe.native.toolchain import missing, toolchain_for
 from pycute_xe.signatures import typed
@@ -26,7 +29,7 @@ STRUCTURES = tuple(
     for first, together in product(("oldest", "round_robin"), (False, True))
 )
 """What documents leave open, in all combinations."""
-_STARTS, _GAINS, _ISSUES = 40_000, 3, 60_000
+_STARTS, _GAINS, _ISSUES, _MOST = 40_000, 3, 60_000, 120_000
 Level = Literal["l1", "l2", "memory"]
 
 
@@ -42,6 +45,9 @@ def timing(
     figures: Mapping[str, float] | None = None,
     gains: int = 0,
     statements: bool = False,
+    kernel: str = "",
+    sizes: Mapping[str, int] | None = None,
+    device: str | Target | Device | None = None,
 ) -> Timing:
     """Return what an Xe core does clock by clock while its threads run machine code in order.
 
@@ -53,7 +59,11 @@ def timing(
     `atoms/timing.toml`; for so many
     ``gains`` of the instructions that wait longest, it is computed what a trip loses without them.
     ``statements`` names the statement of the kernel that each instruction came from, as `explain`
-    attributes it: for a binary of `compile` alone.
+    attributes it: for a binary of `compile` alone. Of a zebin with several kernels the first is
+    read, or that of the name ``kernel``. With the ``sizes`` of a problem, for a binary of
+    `compile`, the interval holds what L2 and memory need for the bytes of a trip on a ``device``,
+    the first of the target if left out: both bring bytes while the threads compute, so that a trip
+    takes as long as the slowest of them.
 
     Raises `InputError` for an unknown instruction, `TargetError` for a target without figures,
     `ToolError` where machine code is given and the disassembler is missing.
@@ -62,23 +72,65 @@ def timing(
     >>> timing(text, "bmg", 1).cycles
     1.0
     """
-    if not 1 <= threads <= 8:
-        wrong = f"an engine does not have {threads} threads"
-        raise InputError("timing", {"threads": threads}, wrong, "use 4 with 256 registers, else 8")
+    _demand_counts(threads, group, trips, gains, level)
     name = get_target(target or (code.target if isinstance(code, Binary) else "bmg")).name
     used = figures_of(name).changed(dict(figures or {}))
-    listing = read_text(_text(code, name))
+    listing = read_text(_text(code, name, kernel))
     together = group or _group(code, threads)
     if threads * ENGINES % together:
         wrong = f"work-groups of {together} threads do not fill {threads * ENGINES} threads"
         raise InputError("timing", {"group": together}, wrong, "give group and threads that do")
-    main = main_loop(listing)
-    made = timed(listing, used, level or _level(listing, main))
-    many = trips or _trips(main, threads)
-    run = _Run(listing, made, used, main, many, threads, together)
+    way = way_of(listing, lambda main: trips or _trips(main, threads), _MOST // (threads * ENGINES))
+    made = timed(listing, used, level or _level(listing, way.main))
+    run = _Run(listing, made, used, way, threads, together)
     outcomes = [run.of(structure) for structure in STRUCTURES]
     out = _report(name, run, outcomes, min(gains, len(made)) or 0)
+    if sizes is not None or device is not None:
+        out = _bounded(out, code, sizes or {}, get_device(device or name))
     return _attributed(out, code, listing) if statements else out
+
+
+def _demand_counts(threads: int, group: int, trips: int, gains: int, level: str | None) -> None:
+    """Refuse numbers below 0, more threads than an engine has, and an unknown level."""
+    if type(threads) is not int or not 1 <= threads <= 8:
+        wrong = f"an engine does not have {quoted(threads)} threads"
+        fix = "use 4 with 256 registers, else 8"
+        raise InputError("timing", {"threads": quoted(threads)}, wrong, fix)
+    for name, value in (("group", group), ("trips", trips), ("gains", gains)):
+        if type(value) is not int or value < 0:
+            wrong = f"{name} is {quoted(value)}, must be 0 or more"
+            raise InputError("timing", {name: quoted(value)}, wrong, f"leave {name} out")
+    if level not in (None, *get_args(Level)):
+        wrong = f"level is {quoted(level)}, must be one of {', '.join(get_args(Level))}"
+        raise InputError("timing", {"level": quoted(level)}, wrong, "leave level out")
+
+
+def _bounded(
+    report: Timing, code: Binary | str | bytes, sizes: Mapping[str, int], device: Device
+) -> Timing:
+    """Return the same with what L2 and memory need."""
+    if not isinstance(code, Binary) or code.kernel is None:
+        wrong = "the bytes of a trip are known of a kernel, not of machine code alone"
+        fix = "give what compile(kernel) returns, or leave sizes and device out"
+        raise InputError("timing", {"sizes": dict(sizes)}, wrong, fix)
+    if device.target.name != report.target:
+        wrong = f"{device.name} is a device of {device.target.name}, not of {report.target}"
+        raise InputError(
+            "timing", {"device": device.name}, wrong, f"use target={device.target.name!r}"
+        )
+    inside = report.instructions[report.loop[0] : report.loop[1] + 1]
+    dpas = sum(" dpas" in f" {each.text}" for each in inside) if report.loop != (-1, -1) else 0
+    levels = brought(code.kernel, device, sizes, dpas, report.threads * ENGINES)
+    figures = (device[name] for name in dict.fromkeys(f for one in levels for f in one.figures))
+    named = tuple((f.name, f.least, f.kind, f.source) for f in figures)
+    return replace(
+        report,
+        least=max(report.least, *(one.least for one in levels)),
+        most=max(report.most, *(one.most for one in levels)),
+        structures=report.structures + tuple(row for one in levels for row in one.structures),
+        figures=report.figures + named,
+        bandwidth=True,
+    )
 
 
 def _attributed(report: Timing, code: Binary | str | bytes, listing: Listing) -> Timing:
@@ -96,18 +148,23 @@ def _attributed(report: Timing, code: Binary | str | bytes, listing: Listing) ->
     return replace(report, instructions=tuple(named))
 
 
-def _text(code: Binary | str | bytes, target: str) -> str:
-    if isinstance(code, Binary):
-        return code.disassembly
-    if isinstance(code, str):
-        return code
+def _text(code: Binary | str | bytes, target: str, kernel: str) -> str:
+    if not isinstance(code, bytes):
+        if kernel:
+            wrong, fix = "one kernel is given, and none to choose", "leave kernel out"
+            raise InputError("timing", {"kernel": quoted(kernel)}, wrong, fix)
+        return code.disassembly if isinstance(code, Binary) else code
     if without := missing(target):
         raise ToolError("timing", {"target": target}, without, "give the text of iga64 -d")
-    kernels = [(n, part) for n, part in sections(code).items() if n.startswith(".text.")]
+    kernels = kernels_of(code)
     if not kernels:
         raise InputError("timing", {}, "the binary has no kernel", "ask ocloc for --format zebin")
-    name, part = kernels[0]
-    return toolchain_for(target).listing(code, name.removeprefix(".text."), part, target)
+    name = kernel or next(iter(kernels))
+    if name not in kernels:
+        wrong = f"the binary has no kernel {quoted(kernel)}"
+        fix = f"use one of {', '.join(kernels)}"
+        raise InputError("timing", {"kernel": quoted(kernel)}, wrong, fix)
+    return toolchain_for(target).listing(code, name, kernels[name], target)
 
 
 def _group(code: Binary | str | bytes, threads: int) -> int:
@@ -135,12 +192,11 @@ class _Run:
     """What all structures have in common."""
 
     def __init__(
-        self, listing: Listing, made: Sequence[Timed], figures: Figures,
-        main: tuple[int, int] | None, trips: int, threads: int, group: int,
+        self, listing: Listing, made: Sequence[Timed], figures: Figures, way: Way, threads: int,
+        group: int,
     ) -> None:  # fmt: skip
-        self.listing, self.made, self.figures, self.main = listing, made, figures, main
-        self.trips, self.threads, self.group = trips, threads, group
-        self.path, self.heads = path_of(listing, trips, main)
+        self.listing, self.made, self.figures, self.way = listing, made, figures, way
+        self.threads, self.group = threads, group
 
     def of(self, structure: Structure, without: int = -1) -> Outcome:
         """Simulate a structure, one instruction taking no time."""
@@ -148,7 +204,7 @@ class _Run:
         if without >= 0:
             code[without] = replace(code[without], busy=0, done=0, read=0, nbytes=0, returned=0)
         return simulate(
-            code, self.listing, self.path, self.heads, self.figures, structure,
+            code, self.listing, self.way.path, self.way.heads, self.figures, structure,
             threads=self.threads, group=self.group, keep=0 if without >= 0 else ENGINES * 4,
         )  # fmt: skip
 
@@ -171,17 +227,18 @@ def _report(name: str, run: _Run, outcomes: list[Outcome], gains: int) -> Timing
     share = slow.cycles * ENGINES or 1
     when = slow.trips
     last = [b - a for a, b in pairwise(when)][-2:]
-    loop = run.main or (-1, -1)
+    loop = run.way.main or (-1, -1)
     return Timing(
         target=name,
         threads=run.threads,
         group=run.group,
         loop=loop,
-        trips=run.trips if run.main else 1,
+        trips=run.way.trips,
         least=min(clocks),
         most=max(clocks),
         cycles=slow.cycles,
         scratch=_scratch(run),
+        left_out=run.way.left_out,
         structures=tuple((str(o.structure), c) for o, c in zip(outcomes, clocks, strict=True)),
         steady=len(last) < 2 or abs(last[1] - last[0]) <= 0.01 * last[1],
         pipes=tuple((pipe, slow.used[i] / share) for i, pipe in enumerate(PIPES[:6])),
@@ -195,7 +252,7 @@ def _report(name: str, run: _Run, outcomes: list[Outcome], gains: int) -> Timing
 
 def _scratch(run: _Run) -> int:
     """Messages to and from scratch in a trip: to the surface of a thread's own memory."""
-    first, last = run.main or (0, -1)
+    first, last = run.way.main or (0, -1)
     inside = run.listing.lines[first : last + 1]
     return sum(
         line.kind == "send" and line.sub == "ugm" and (line.descriptor or 0) >> 29 & 3 == 2

@@ -14,8 +14,9 @@ from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["NOT_MODELLED", "Start", "Timing", "Waited"]
 
+_BANDWIDTH = "bandwidth of L2 and memory"
 NOT_MODELLED = (
-    "register banks", "instruction cache", "power", "bandwidth of L2 and memory",
+    "register banks", "instruction cache", "power", _BANDWIDTH,
     "what other work-groups, prologues and tails do",
 )  # fmt: skip
 _WORST, _ACROSS = 12, 128
@@ -61,6 +62,8 @@ class Timing:
     ``cycles`` is what the simulated part took and ``pipes`` the use of each pipe, at most 1, both
     where a trip takes longest; so are ``instructions`` and ``states``, clocks of each thread in the
     states of Intel's EU stall sampling. ``structures`` are the clocks of a trip in each structure.
+    ``bandwidth`` says that they include what L2 and memory need, of a problem with sizes.
+    Of a long way ``left_out`` instructions before and behind the loop were not run.
     Made by `timing`.
     """
 
@@ -73,6 +76,7 @@ class Timing:
     most: float
     cycles: float
     scratch: int
+    left_out: int
     structures: tuple[tuple[str, float], ...]
     steady: bool
     pipes: tuple[tuple[str, float], ...]
@@ -81,6 +85,7 @@ class Timing:
     gains: tuple[tuple[int, float], ...]
     figures: tuple[tuple[str, float, str, str], ...]
     starts: tuple[Start, ...] = field(repr=False)
+    bandwidth: bool = False
 
     def tflops(self, operations: float, cores: int, mhz: float) -> tuple[float, float]:
         """Return TFLOP/s, the least and the most, of so many operations of a core in a trip."""
@@ -99,6 +104,11 @@ class Timing:
         known = ", ".join(str(each) for each, _ in self.gains) or "none"
         wrong = f"no gain is known of instruction {number}"
         raise InputError("timing", {"number": number}, wrong, f"use one of {known}")
+
+    @property
+    def not_modelled(self) -> tuple[str, ...]:
+        """What the clocks leave out."""
+        return tuple(one for one in NOT_MODELLED if not self.bandwidth or one != _BANDWIDTH)
 
     @property
     def worst(self) -> tuple[Waited, ...]:
@@ -121,6 +131,8 @@ class Timing:
         )
         if self.loop != (-1, -1):
             yield f"the loop is instructions {self.loop[0]} to {self.loop[1]}, {self.trips} trips"
+        if self.left_out:
+            yield f"left out: {self.left_out:,} instructions of a thread before and behind the loop"
         yield from (f"  {name:32} {clocks:10,.0f}" for name, clocks in self.structures)
         used = ", ".join(f"{name} {share:.0%}" for name, share in self.pipes if share)
         yield f"pipes: {used}"
@@ -135,7 +147,7 @@ class Timing:
             gain = f", {gains[each.number]:,.0f} a trip" if each.number in gains else ""
             of = f" [{each.statement}]" if each.statement else ""
             yield f"  {each.stalled:10,.0f} {why}{by}{gain}: {each.number} {each.text[:70]}{of}"
-        yield f"not modelled: {', '.join(NOT_MODELLED)}"
+        yield f"not modelled: {', '.join(self.not_modelled)}"
         assumed = ", ".join(f"{n} {v:g}" for n, v, kind, _ in self.figures if kind == "assumed")
         yield f"assumed: {assumed}"
 
@@ -168,7 +180,7 @@ class Timing:
         caption = (
             f"A column is {step:.0f} clocks from clock {first:.0f} on; a hatched cell waits.",
             "Colours are pipes, letters their first ones.",
-            f"Not modelled: {', '.join(NOT_MODELLED)}.",
+            f"Not modelled: {', '.join(self.not_modelled)}.",
         )
         title = f"{self.least:,.0f} to {self.most:,.0f} clocks a trip on {self.target}"
         return Scene(title, caption, (panel,), "pipe", PIPES)

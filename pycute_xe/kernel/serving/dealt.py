@@ -1,0 +1,151 @@
+"""Tiles dealt out by a counter: a work-group takes a ticket for each, until all are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import Any
+
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.building.builder import KernelBuilder
+from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.program import walk
+from pycute_xe.kernel.ir.statements import FetchAdd, If, Loop, Statement
+from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.tiles.spread import Share
+from pycute_xe.signatures import typed
+from pycute_xe.typing import is_tuple
+
+__all__ = ["dealt_gemm", "dealt_tiles"]
+
+
+@typed
+def dealt_gemm(
+    mma: TiledMma, across: int = 1, *, kind: str = "bf16", d_type: str = "f32"
+) -> Kernel:
+    """Return the GEMM whose U work-groups take tiles from a counter until all are taken.
+
+    D (M, N) = A B with N of ``across`` tiles; ticket i is tile (i / across, i % across). Which
+    work-group computes a tile is decided in a run. ``counter`` begins with 0, as scratch does, and
+    ``tickets`` (U) keeps the one that a work-group holds. Raises `KernelError` as `KernelBuilder`
+    does. C++: a dynamic persistent tile scheduler; vLLM's and SGLang's persistent kernels.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 1, 1), (1, 1, 0)))
+    >>> print(*(f"{name} < {count}" for name, count in dealt_tiles(dealt_gemm(mma)).grid))
+    tickets < ceil_div(M, 32)
+    """
+    rows, columns, depth = mma.tile_mnk
+    k = KernelBuilder("dealt_gemm", mma)
+    A, B = k.input("A", kind, ("M", "K")), k.input("B", kind, ("K", columns * across))
+    D = k.output("D", d_type, ("M", columns * across))
+    counter = k.operand("counter", "s32", (1,), "scratch")
+    tickets = k.operand("tickets", "s32", ("U",), "scratch")
+    count = Tiles("M", rows) * across
+    (u,) = k.grid(u="U")
+    with k.loop("i", 0, count):
+        ticket = k.ticket(counter, 0, tickets, u)
+        with k.when(ticket < count):
+            m, n = ticket // across * rows, ticket % across * columns
+            k.fill("acc", Share(mma, "C"))
+            with k.loop("k", 0, Tiles("K", depth)) as j:
+                k.load("a", A, Share(mma, "A"), at=(m, j * depth))
+                k.load("b", B, Share(mma, "B"), at=(j * depth, n))
+                k.mma("acc", "a", "b")
+            k.convert("out", "acc", d_type)
+            k.store(D, "out", at=(m, n))
+    return k.build(f"D[m,n] = {rounded(d_type, 'sum(k, A[m,k]*B[k,n], f32)')}")
+
+
+# ------------------------------------------------------------ what each ticket is for
+
+
+@typed
+def dealt_tiles(kernel: Kernel) -> Kernel:
+    """Return the kernel in which each ticket has a work-group of its own.
+
+    The law: where a work-group goes on until a ticket is not below ``count``, and takes as many as
+    there are, tickets are 0, 1, 2, … without a gap; so each one below ``count`` is drawn, once, and
+    what is done with it is done once. Raises `KernelError` for a kernel that does anything else
+    with its counter, or whose work depends on more than the ticket.
+    """
+    (turns,) = kernel.body if len(kernel.body) == 1 else (None,)
+    if not isinstance(turns, Loop) or len(turns.body) != 2:
+        raise _undealt(kernel, "its body is not a loop of a ticket and what is done with it")
+    take, done = turns.body
+    if not isinstance(take, FetchAdd) or not isinstance(done, If):
+        raise _undealt(kernel, "its loop does not begin with a ticket, under a condition behind it")
+    ticket = Index.element(take.into, *take.place)
+    if (done.index, turns.start, turns.stop) != (ticket, Index(), done.below):
+        raise _undealt(kernel, "it does not go on until the tickets are used up")
+    if wrong := _not_a_deal(kernel, take, (turns.var, *(name for name, _ in kernel.grid)), done):
+        raise _undealt(kernel, wrong)
+    body = tuple(_with(s, ticket, Index(take.into)) for s in done.body)
+    gone = {take.operand, take.into}
+    operands = tuple(o for o in kernel.operands if o.name not in gone)
+    return replace(kernel, operands=operands, grid=((take.into, done.below),), body=body)
+
+
+def _not_a_deal(kernel: Kernel, take: FetchAdd, own: tuple[str, ...], done: If) -> str:
+    """Return why tickets are not each drawn once, or their work is not a kernel of its own."""
+    others = list(walk(done.body))
+    ticket = Looked(take.into, take.place)
+    touched = [s.touched for s in others]
+    moved = {n for t in touched for n in (*t.from_memory, *t.to_memory, *t.prefetched)}
+    looked = {x for t in touched for i in t.indices for x in i.looked_up}
+    names = {n for t in touched for i in t.indices for n in _free(i, ticket)}
+    if take.by != Index(None, 1) or any(i.names or i.looked_up for i in take.at):
+        return "tickets are not counted one by one at one place"
+    if any(kernel.operand(x).role != "scratch" for x in (take.operand, take.into)):
+        return f"{take.operand} need not begin with 0: it is not scratch"
+    if {take.operand, take.into} & moved or any(
+        x.operand in (take.operand, take.into) and x != ticket for x in looked
+    ):
+        return f"{take.operand} or {take.into} is used beside"
+    if not {name for name, _ in kernel.grid} <= {str(i) for i in take.place}:
+        return f"work-groups keep their tickets in one place of {take.into}"
+    if names & set(own) or done.below.looked_up or done.below.names & set(own):
+        return "what is done depends on the work-group, not on the ticket alone"
+    return ""
+
+
+def _free(index: Index, ticket: Looked) -> Iterable[str]:
+    """Return the names of an index beside the ticket."""
+    return _put(index, Index.of({ticket: 1}, 0), Index()).names
+
+
+def _with(statement: Statement, ticket: Index, by: Index) -> Any:
+    """Return a statement with another index for the ticket."""
+    changed: dict[str, Any] = {}
+    for field in fields(statement):
+        value = getattr(statement, field.name)
+        if isinstance(value, Index):
+            changed[field.name] = _put(value, ticket, by)
+        elif is_tuple(value) and value and all(isinstance(x, Index) for x in value):
+            changed[field.name] = tuple(_put(x, ticket, by) for x in value)
+        elif is_tuple(value) and value and all(isinstance(x, Statement) for x in value):
+            changed[field.name] = tuple(_with(x, ticket, by) for x in value)
+    return replace(statement, **changed) if changed else statement
+
+
+def _put(index: Index, ticket: Index, by: Index) -> Index:
+    """Return an index with another in place of the ticket."""
+    out = Index(None, index.offset)
+    for atom, factor in index.terms:
+        if Index.of({atom: 1}, 0) == ticket:
+            term = by
+        elif isinstance(atom, Quotient):
+            term = _put(atom.index, ticket, by) // atom.divisor
+        elif isinstance(atom, Looked):
+            term = Index.element(atom.operand, *(_put(i, ticket, by) for i in atom.at))
+        else:
+            term = Index.of({atom: 1}, 0)
+        out = out + term * factor
+    return out
+
+
+def _undealt(kernel: Kernel, wrong: str) -> KernelError:
+    fix = "write a loop of a ticket and a condition on it, as dealt_gemm does"
+    return KernelError("dealt_tiles", {"kernel": kernel.name}, wrong, fix)

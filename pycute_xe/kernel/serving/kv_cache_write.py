@@ -1,0 +1,55 @@
+"""Keys and values of new tokens written to their slots of a paged cache."""
+
+from __future__ import annotations
+
+from pycute_xe.kernel.building.builder import KernelBuilder
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.kinds.attention_form import CacheOrder
+from pycute_xe.signatures import typed
+
+__all__ = ["kv_cache_write"]
+
+
+@typed
+def kv_cache_write(
+    page: int = 16,
+    depth: int = 64,
+    *,
+    cache: CacheOrder = "tokens",
+    kind: str = "bf16",
+    cache_type: str | None = None,
+    heads: int = 8,
+) -> Kernel:
+    """Return the kernel that writes K and V (T, G, depth) to the slots of their tokens.
+
+    Slot ``slots[t]`` is row ``slots[t] % page`` of page ``slots[t] / page`` of ``KC`` and ``VC``,
+    (P, page, G, depth), or (P, G, page, depth) with ``cache="heads"``; a token of a negative slot
+    is left out, and all other slots keep what they hold. With ``cache_type`` the cache is of
+    another type, what is written is divided by the scalars ``k_scale`` and ``v_scale``.
+    A work-group has ``heads`` heads of a token. C++: vLLM's ``reshape_and_cache_flash``.
+
+    >>> print(*kv_cache_write(16, 64, cache="heads").outputs, sep="; ")
+    KC[P,G,16,64] bf16 row-major; VC[P,G,16,64] bf16 row-major
+    """
+    k = KernelBuilder("kv_cache_write", 1)
+    modes = ("P", page, "G", depth) if cache == "tokens" else ("P", "G", page, depth)
+    pairs = [(k.input(x, kind, ("T", "G", depth)), x.lower()) for x in ("K", "V")]
+    k.input("slots", "s32", ("T",))
+    if cache_type:
+        for _, name in pairs:
+            k.input(f"{name}_scale", "f32")
+    caches = [k.inout(f"{x}C", cache_type or kind, modes) for x in ("K", "V")]
+    t, g = k.grid(t="T", g=Tiles("G", heads) if cache == "tokens" else "G")
+    slot, rows = Index.element("slots", t), heads if cache == "tokens" else 1
+    head = g * rows
+    at = (slot // page, slot % page, head, 0)
+    at = at if cache == "tokens" else (slot // page, head, slot % page, 0)
+    with k.when(slot > -1):
+        for (source, name), into in zip(pairs, caches, strict=True):
+            k.load(name, source, (rows, depth), at=(t, head, 0))
+            if cache_type:
+                k.map(f"{name}_of", f"{name} / {name}_scale", "f32")
+                k.convert(f"{name}_in", f"{name}_of", cache_type)
+            k.store(into, f"{name}_in" if cache_type else name, at=at)
+    return k.build()

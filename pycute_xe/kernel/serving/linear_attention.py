@@ -1,0 +1,97 @@
+"""Attention without a softmax: a state that decays, and takes in each key with its value."""
+
+from __future__ import annotations
+
+from pycute_xe.kernel.building.builder import KernelBuilder
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.signatures import typed
+
+__all__ = ["linear_attention"]
+
+
+@typed
+def linear_attention(
+    depth: int = 64, *, columns: int = 16, subgroups: int = 4, slots: bool = False
+) -> Kernel:
+    """Return the kernel ``O[h,t,e] = sum(d, Q[h,t,d] * S[t+1,h,d,e])`` of a decaying state S.
+
+    ``S[t+1,h,d,e] = g[h,t] * S[t,h,d,e] + K[h,t,d] * V[h,t,e]``, beginning with ``S0`` (H, depth,
+    E), in order of t. Q and K (H, T, depth), V (H, T, E), g (H, T) and both outputs, O (H, T, E)
+    and the state ``SN`` behind the last token, are of f32. A subgroup has ``columns`` columns of
+    the state of a head in registers. With ``slots``, rows ``starts[b]`` to ``starts[b+1]`` of T are
+    request b's, whose state is ``S[slots[b]]`` (P, H, depth, E): it begins with it where
+    ``begun[b]`` is positive, with 0 elsewhere, and writes it back; a negative slot leaves a request
+    out. C++: vLLM's ``lightning_attn``, the recurrent form of gated linear attention.
+
+    >>> print(str(linear_attention().computes).splitlines()[1])
+    S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*V[h,t,e]
+    """
+    s = _States("linear_attention", depth, columns, subgroups)
+    return s.in_slots() if slots else s.whole()
+
+
+class _States:
+    """The operands of a state's steps, and the steps."""
+
+    def __init__(self, name: str, depth: int, columns: int, subgroups: int) -> None:
+        """Declare what every step reads and writes."""
+        self.k = k = KernelBuilder(name, subgroups)
+        self.depth, self.wide = depth, columns * subgroups
+        self.part = k.parts((depth, self.wide), (1, subgroups))
+        self.Q, self.K = (k.input(x, "f32", ("H", "T", depth)) for x in "QK")
+        self.V, self.g = k.input("V", "f32", ("H", "T", "E")), k.input("g", "f32", ("H", "T"))
+        self.out = k.output("O", "f32", ("H", "T", "E"))
+
+    def whole(self) -> Kernel:
+        """Return the kernel of one request."""
+        k, wide = self.k, self.wide
+        first = k.input("S0", "f32", ("H", self.depth, "E"))
+        last = k.output("SN", "f32", ("H", self.depth, "E"))
+        step = "g[h,t]*S[t,h,d,e] + K[h,t,d]*V[h,t,e]"
+        k.defines("S[0,h,d,e] = S0[h,d,e]", f"S[t+1,h,d,e] = {step}")
+        h, e = k.grid(h="H", e=Tiles("E", wide))
+        k.load("s", first, self.part, at=(h, 0, e * wide))
+        with k.loop("t", 0, Index("T"), holds={"s": f"S[t,h,row,{wide}*e + column]"}) as t:
+            self.step(h, t, e)
+        k.store(last, "s", at=(h, 0, e * wide))
+        k.computes("O[h,t,e] = sum(d, Q[h,t,d]*S[t+1,h,d,e])")
+        k.computes("SN[h,d,e] = S[T,h,d,e]")
+        return k.build()
+
+    def in_slots(self) -> Kernel:
+        """Return the kernel of requests whose states lie in slots."""
+        k, tables = self.k, (("starts", Index("U", 1)), ("slots", "U"), ("begun", "U"))
+        for name, extent in tables:
+            k.input(name, "s32", (extent,))
+        states = k.inout("S", "f32", ("P", "H", self.depth, "E"))
+        b, h, e = k.grid(b="U", h="H", e=Tiles("E", self.wide))
+        first, stop = (Index.element("starts", b + i) for i in (0, 1))
+        slot = Index.element("slots", b)
+        with k.when(slot > -1):
+            self.request(states, (slot, h, Index(), e * self.wide), Index.element("begun", b))
+            with k.loop("t", 0, stop - first) as t:
+                self.step(h, first + t, e)
+            k.store(states, "s", at=(slot, h, Index(), e * self.wide))
+        return k.build()
+
+    def request(self, states: Operand, at: tuple[Index, ...], begun: Index) -> None:
+        """Begin with the state of a slot, or with zeros."""
+        self.k.load("kept", states, self.part, at=at)
+        spread = self.k.spread_of("kept")
+        self.k.fill("s", spread)
+        with self.k.when(begun > 0):
+            self.k.map("s", "kept")
+
+    def step(self, h: Index, t: Index, e: Index) -> None:
+        """Take in a token, and store what it sees."""
+        k = self.k
+        k.load("decay", self.g, k.one("s"), at=(h, t))
+        k.load("key", self.K, k.rows("s"), at=(h, t, 0))
+        k.load("query", self.Q, k.rows("s"), at=(h, t, 0))
+        k.load("value", self.V, k.columns("s"), at=(h, t, e * self.wide))
+        k.map("s", "decay*s + key*value")
+        k.map("seen", "query*s")
+        k.reduce("o", "sum", "seen", axis=0)
+        k.store(self.out, "o", at=(h, t, e * self.wide))

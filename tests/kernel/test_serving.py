@@ -1,0 +1,78 @@
+"""What serving stacks run: each kind against float64, on both executors; legal, emitted, proved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every import every
+from serving_kinds import KINDS, LOOKED_UP, PROVED, off, served
+
+import pycute_xe as cx
+from pycute_xe import kernel as kinds
+from pycute_xe.errors import KernelError
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_both_executors_do_what_float64_does(name: str) -> None:
+    one = served(name)
+    for executor in ("fast", "reference"):
+        found = cx.run(one.kernel, **one.given, executor=executor)
+        assert off(found, one.wanted) <= one.near, executor
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_targets_take_it_and_it_has_a_text(name: str) -> None:
+    one = served(name)
+    assert cx.check(one.kernel, "bmg"), cx.check(one.kernel, "bmg")
+    if name != "quantisation by token, f8":  # registers compute with no f8
+        assert one.kernel.name in cx.emit(one.kernel)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PROVED)
+def test_it_is_proved_for_all_sizes(name: str) -> None:
+    verdict = cx.verify(served(name).kernel)
+    assert verdict.answer == "proved", verdict
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_what_looks_tables_up_is_never_disproved(name: str) -> None:
+    kernel = served(name).kernel
+    if kernel.computes is None:  # no claim says yet that the rest of a cache stays as it is
+        return
+    verdict = cx.verify(kernel)
+    assert verdict.answer in ("proved", "undecided"), verdict
+
+
+def test_a_permutation_gives_each_token_a_row_of_its_expert() -> None:
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 5, (2, 9)).astype(np.int32)
+    counts = np.bincount(ids.ravel(), minlength=5)
+    offsets = np.cumsum([0, *counts])[:-1].astype(np.int32)
+    x = cx.converting.convert(rng.standard_normal((9, 70)).astype(np.float32), "bf16")
+    kernel = kinds.moe_permute(2)
+    for executor in ("fast", "reference"):
+        rows, places = cx.run(kernel, x, ids, offsets, R=ids.size, executor=executor)
+        taken = offsets[ids] + places
+        assert sorted(taken.ravel().tolist()) == list(range(ids.size))
+        assert all((rows[taken[at]] == x[at[1]]).all() for at in np.ndindex(ids.shape))
+
+
+REFUSED = {
+    "rows": (lambda: kinds.rms_norm(64, tile=(24, 32), subgroups=2), "multiple of 16"),
+    "type": (lambda: kinds.quantize_rows(to="u4"), "u4 has no scale"),
+    "top": (lambda: kinds.moe_routing(4, 5), "must be 1 to 4"),
+    "block": (lambda: kinds.block_scaled_gemm(_mma(), 48), "is not a multiple"),
+}
+
+
+def _mma() -> cx.TiledMma:
+    return cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 1, 1), (1, 1, 0)))
+
+
+@every("name", REFUSED)
+def test_what_does_not_fit_is_refused_by_name(name: str) -> None:
+    make, words = REFUSED[name]
+    with pytest.raises(KernelError, match=words):
+        make()
