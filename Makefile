@@ -120,6 +120,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/trials_alone.py --count 5000
 	@$(PY) benchmarks/fuzz_attention.py
 	@$(PY) benchmarks/fuzz_softmax.py 2000
+	@$(PY) benchmarks/random_layouts.py --count 20000
 	@$(PY) -W ignore benchmarks/conversion_programs.py --count 2000 --seed $(SEED)
 	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-# Where the leaves of tuples of integers come from, apart from Python.
+# Where leaves come from, apart from Python.
 _INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.typing", "sympy")
 
 MOST_PLACES = sys.maxsize
@@ -171,9 +171,8 @@ def types_decide(value: object, kind: Any) -> bool:
     >>> types_decide((4,), tuple[int, ...]), types_decide(((4,),), tuple[Any, ...])
     (True, False)
     """
-    if is_tuple(value) and (type(value) is not tuple or any(map(is_tuple, value))):
-        return False
-    return _by_type(kind)
+    nested = is_tuple(value) and (type(value) is not tuple or any(map(is_tuple, value)))
+    return not nested and _by_type(kind)
 
 
 def _by_type(kind: Any) -> bool:
@@ -193,14 +192,11 @@ C = TypeVar("C")
 SIZES = ("sizes", "params")
 """Arguments that are mappings from the names of sizes to integers."""
 
-STUMBLES = (
-    *(AttributeError, TypeError, LookupError, ValueError, ArithmeticError),
-    *(RecursionError, MemoryError),
-)
+_SLIPS = (AttributeError, TypeError, LookupError, ValueError, ArithmeticError)
+STUMBLES = (*_SLIPS, RecursionError, MemoryError)
 # What Python and NumPy say of a value that does not take part: the type is quoted, or an array's.
 _QUOTED = re.compile(r"'(?:\w+\.)*(\w+)'|dtype|truth value of an (array)")
-# Names that stand for nested integers and values of the library, more than a type can say (see
-# `typing`); functions that say ``Any`` and stumble were meant for such values too.
+# Names that say more than a type can (see `typing`); so does ``Any`` of functions that stumble.
 NESTED = {
     "IntTuple": "an integer or a tuple of integers, nested at will",
     "Shape": "a positive integer or a tuple of those, nested at will",

@@ -50,6 +50,13 @@ REFUSALS = {
         {"values": "(4, 8, 16)"},
         "a layout takes a shape and a stride, not 3 values",
     ),
+    "Layout.from_str: one stride for all": Refusal(
+        lambda: Layout.from_str("(4,8):1"),
+        CongruenceError,
+        "Layout",
+        {"shape": (4, 8), "stride": 1},
+        "shape and stride nest differently",
+    ),
     "Layout: nothing": Refusal(lambda: Layout(), InputError, "Layout", {}, "the shape is missing"),
     "call: no integer": Refusal(
         lambda: FOUR(1.5),
