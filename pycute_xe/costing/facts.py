@@ -107,7 +107,8 @@ def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
             known = ", ".join(kernel.sizes)
             wrong = f"the kernel has no size {name}"
             raise InputError("cost", {name: value}, wrong, f"its sizes are {known}")
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        flag = type(value).__name__ in ("bool", "bool_")
+        if flag or not isinstance(value, Integral) or value < 1:
             wrong = f"{name} is {quoted(value)}, not a positive integer"
             raise InputError("cost", {name: value}, wrong, f"write {name}=4096")
     return {name: int(value) for name, value in given.items()}
@@ -261,7 +262,7 @@ def _acting(kernel: Kernel) -> Acting:
             if isinstance(one, If):
                 names = one.index.names | one.below.names
                 kept = those
-                if names == {SUBGROUP_INDEX}:
+                if set(names) == {SUBGROUP_INDEX}:
                     at = ({SUBGROUP_INDEX: number} for number in those)
                     kept = [p[SUBGROUP_INDEX] for p in at if one.index.at(p) < one.below.at(p)]
                 go(one.body, kept)

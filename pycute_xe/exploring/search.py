@@ -212,10 +212,11 @@ def _of(one: Priced, objective: Objective) -> tuple[float, float, int]:
 
 
 def _sizes(problems: Iterable[Mapping[str, int]]) -> tuple[dict[str, int], ...]:
-    every: list[Any] = [] if isinstance(problems, (str, Mapping)) else list(problems)
-    if isinstance(problems, (str, Mapping)) or not all(isinstance(one, Mapping) for one in every):
+    given, alone = f"{problems!r}", isinstance(problems, (str, Mapping))
+    every: list[Any] = [] if alone else list(problems)
+    if alone or not all(isinstance(one, Mapping) for one in every):
         wrong, fix = "problems must be a list of sizes", 'write [{"M": 4096, "N": 4096, "K": 4096}]'
-        raise InputError("explore", {"problems": quoted(problems)}, wrong, fix)
+        raise InputError("explore", {"problems": given[:60]}, wrong, fix)
     out = tuple({name: one[name] for name in "MNK" if name in one} for one in every)
     for one in out:
         if len(one) < 3 or any(type(size) is not int or size < 1 for size in one.values()):

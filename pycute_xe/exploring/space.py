@@ -86,7 +86,8 @@ class Candidate:
 
     def _made(self, mma: TiledMma, *orders: Order, **given: Any) -> Kernel:
         if self.is_split:
-            return split_k(mma, self.parts, *orders, **given)
+            a, b, d = orders
+            return split_k(mma, self.parts, a, b, d, **given)
         if self.schedule not in SCHEDULES:
             wrong = f"schedule is {quoted(self.schedule)}, must be {_AXES['schedules'][1]}"
             raise InputError("kernel", {"schedule": quoted(self.schedule)}, wrong, 'use "gemm"')
