@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
-from pycute_xe.errors import DTypeError, InputError, quoted, with_article
+from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
+from pycute_xe.kernel.spec.tables import broken
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
@@ -104,7 +105,7 @@ def _shaped(name: str, value: Any, rank: int) -> NDArray[Any]:
         raise InputError(
             "run",
             {name: f"array of shape {array.shape}"},
-            f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)}, a {what} has {rank}",
+            f"{name} has {plural(array.ndim, 'dimension')}, a {what} has {rank}",
             _reshaped(name, array.shape, rank),
         )
     return array
@@ -350,7 +351,26 @@ def prepare(
         for operand in kernel.inputs
     }
     shapes = {name: array.shape for name, array in inputs.items()}
-    return Problem(kernel, bind_sizes(kernel.operands, shapes, sizes), inputs)
+    problem = Problem(kernel, bind_sizes(kernel.operands, shapes, sizes), inputs)
+    _demand_tables(problem)
+    return problem
+
+
+def _demand_tables(problem: Problem) -> None:
+    """Raise `InputError` for tables of which what is assumed is not so."""
+    kernel = problem.kernel
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands} if assumed else {}
+    for one in assumed:
+        place = broken(one, modes, problem.inputs, problem.sizes)
+        if place is not None:
+            at = ", ".join(f"{name} = {value}" for name, value in place.items())
+            raise InputError(
+                "run",
+                {"kernel": kernel.name, "tables": ", ".join(sorted(one.tables))},
+                f"{one} is assumed, and is not so" + (f" at {at}" if at else ""),
+                "give tables that keep it",
+            )
 
 
 def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import struct
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, cached_property
 from typing import (
     Any,
@@ -404,7 +404,8 @@ class Record(Codec):
         """Fields that a first document did not have, and what they are where it is left out."""
         if not is_dataclass(self.kind):
             return {}
-        return {f.name: f.default for f in fields(self.kind) if "later" in f.metadata}
+        later = (f for f in fields(self.kind) if "later" in f.metadata)
+        return {f.name: {} if f.default is MISSING else f.default for f in later}
 
     def write(self, value: Any, /) -> Any:
         """Return the object of a value's fields."""

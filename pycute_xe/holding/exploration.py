@@ -9,6 +9,7 @@ on what all who arrived knew. Which problems are followed, and why these are eno
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import TypeAlias
 
@@ -412,11 +413,14 @@ def disorder(kernel: Kernel, fixed: dict[str, int]) -> Disorder | None:
     Otherwise the smallest one in which their order is another than is written: ``turned``.
     Raises `UndecidableError` where what subgroups do depends on more than loops and their numbers.
     """
-    indices = (index for s in kernel.statements() for index in s.touched.indices)
-    looked = next((x for index in indices for x in index.looked_up), None)
-    if looked is not None:
-        raise undecided(f"{looked} is known only in a run", "run it")
+    while len(kernel.body) == 1 and isinstance(all_ := kernel.body[0], If) and _is_uniform(all_):
+        kernel = replace(kernel, body=all_.body)  # where it does not hold, nobody meets
     return _Problems(shape_of(kernel, fixed)).first()
+
+
+def _is_uniform(condition: If) -> bool:
+    """Whether all subgroups of a work-group are let through, or none."""
+    return SUBGROUP_INDEX not in condition.index.names | condition.below.names
 
 
 class _Problems:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.signatures import checked_fields, typed
@@ -23,6 +23,27 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.ir.kernel import Kernel
 
 __all__ = ["Counterexample"]
+
+Entries: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""A table: its shape, and its entries row by row."""
+
+
+def entries_of(array: Any) -> Entries:
+    """Return a table's shape and entries.
+
+    >>> import numpy as np
+    >>> entries_of(np.array([[1, 2], [3, 4]]))
+    ((2, 2), (1, 2, 3, 4))
+    """
+    return tuple(array.shape), tuple(array.ravel().tolist())
+
+
+def array_of(entries: Entries) -> NDArray[np.int64]:
+    """Return a table as an array."""
+    import numpy as np
+
+    return np.array(entries[1], np.int64).reshape(entries[0])
+
 
 # What files of versions before 0.2 call the sizes, and the work-group's place.
 _OLD_SIZES = ("M", "N", "K")
@@ -38,7 +59,7 @@ class Counterexample:
     index in ``operand`` of what should be at the place, ``found`` of what is (``None``: not one
     element, zero, or outside). ``output`` and ``index`` name the element of an output that comes
     out wrong. ``faults`` tells that the machine stops instead. ``filled`` are the inputs that must
-    be one number everywhere for it to show.
+    be one number everywhere for it to show, ``tables`` those that are looked up, entry by entry.
 
     >>> place = Counterexample("D values", "wrong", {"M": 1, "N": 2}, output="D", index=(0, 1))
     >>> Counterexample.from_json(place.to_json()) == place
@@ -59,6 +80,9 @@ class Counterexample:
     index: tuple[int, ...] = ()
     faults: bool = False
     filled: Mapping[str, float] = field(default_factory=dict[str, float])
+    tables: Mapping[str, Entries] = field(
+        default_factory=dict[str, Entries], metadata={"later": True}
+    )
 
     def __post_init__(self) -> None:
         """Check that all numbers are counts and that the place lies in the problem."""
@@ -113,7 +137,8 @@ class Counterexample:
             extents = (self.sizes["M"], self.sizes["N"], self.sizes["K"])
             return matrices(extents, self.operand, self.element, self.index)
         place = self.operand, self.element, self.index
-        return telling_inputs(kernel, self.sizes, *place, variant, self.filled)
+        given = {**self.filled, **{name: array_of(of) for name, of in self.tables.items()}}
+        return telling_inputs(kernel, self.sizes, *place, variant, given)
 
     def to_json(self) -> str:
         """Return the counterexample as JSON; `from_json` reads it back."""
@@ -131,6 +156,8 @@ class Counterexample:
                 values = fields.get(name)
                 fields[name] = tuple(values) if values is not None else None
             fields["index"] = fields["index"] or ()
+            tables: dict[str, Any] = fields.get("tables") or {}
+            fields["tables"] = {n: (tuple(of[0]), tuple(of[1])) for n, of in tables.items()}
             return cls(**fields)
         except (
             ValueError,
@@ -178,7 +205,9 @@ class Counterexample:
         place = f"{sizes + ': ' if sizes else ''}{where + ', ' if where else ''}"
         place += f"work-item {self.work_item}"
         owner = f" (subgroup {self.subgroup}, lane {self.lane}), value {self.value}"
-        return f"{self.claim}: {self.message}\n  {place}{owner}"
+        told = ((name, array_of(of).tolist()) for name, of in self.tables.items())
+        tables = "".join(f"\n  {name} = {entries}" for name, entries in told)
+        return f"{self.claim}: {self.message}\n  {place}{owner}{tables}"
 
 
 def _modern(old: dict[str, Any]) -> dict[str, Any]:

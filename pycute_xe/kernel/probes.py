@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Field",
     "drawn",
+    "edge",
     "edges",
     "matrices",
     "telling_fields",
@@ -202,7 +203,10 @@ def _exact(value: Expression) -> bool:
 Values: TypeAlias = "Callable[[tuple[NDArray[np.int64], ...]], NDArray[Any]]"
 """Numbers at places: an array of indices for each mode, broadcast against one another."""
 
-NOTHING: Mapping[str, float] = {}
+Given: TypeAlias = "Mapping[str, float | NDArray[np.int64]]"
+"""Inputs that are one number everywhere, or whole tables."""
+
+NOTHING: Given = {}
 
 _MIXED = 49
 """The first variant of edge values; before it, numbers are small."""
@@ -229,13 +233,13 @@ def telling_inputs(
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
     variant: int = 0,
-    filled: Mapping[str, float] = NOTHING,
+    filled: Given = NOTHING,
 ) -> dict[str, NDArray[Any]]:
     """Return inputs by name, in their own types, that tell a wrong element from the right one.
 
     Variant 0 is made for the product of two operands that the specification names, if there is
-    one; in it, operands that are ``filled`` are one number everywhere. Others are pseudo-random
-    small integers.
+    one; in it, operands that are ``filled`` with a number are that everywhere. Others are
+    pseudo-random small integers. Tables are given whole, whatever the variant.
     """
     fields = telling_fields(kernel, sizes, operand, element, output, variant, filled)
     return {name: field.whole() for name, field in fields.items()}
@@ -248,7 +252,7 @@ def telling_fields(
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
     variant: int = 0,
-    filled: Mapping[str, float] = NOTHING,
+    filled: Given = NOTHING,
 ) -> dict[str, Field]:
     """Return the inputs of `telling_inputs` as functions of places."""
     factors = _factors(kernel)
@@ -260,8 +264,11 @@ def telling_fields(
     }
     if variant == 0 and factors is not None:
         fields |= _product(kernel, factors, sizes, operand, element, output)
-    if variant == 0:
-        fields |= {name: partial(_constant, filled[name]) for name in filled if name in fields}
+    for name, value in filled.items():
+        if isinstance(value, np.ndarray):
+            fields[name] = partial(_entry, value)
+        elif variant == 0 and name in fields:
+            fields[name] = partial(_constant, value)
     return {o.name: Field(o.value_type, shapes[o.name], fields[o.name]) for o in kernel.inputs}
 
 
@@ -408,7 +415,7 @@ def _mixed(
     kind, most = operand.value_type, min(_most(operand.value_type), 7)
     draw = partial(drawn, (variant, number), shape)
     if variant >= _MIXED:
-        return partial(_edge, kind, draw)
+        return partial(edge, kind, draw)
     if variant >= _CLOSE:
         return partial(_close, kind, draw, factor)
     if variant >= _WIDE and factor == bool(variant % 2) and (kind.bits >= 8 or not _floats(kind)):
@@ -430,6 +437,10 @@ def _floats(kind: Numeric) -> bool:
 
 def _constant(value: float, _places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     return np.asarray(value)
+
+
+def _entry(table: NDArray[Any], places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    return table[places] if table.ndim else table
 
 
 def _spread(
@@ -462,6 +473,7 @@ def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -
     return draw(places, -most, most) / 64
 
 
-def _edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+def edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    """Return edges of a type at places, drawn at random."""
     numbers = edges(numeric)
     return numbers[draw(places, 0, numbers.size - 1)]

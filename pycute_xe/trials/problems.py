@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, InputError
 from pycute_xe.executing.space import LookUp, Space, given, grid_space, performed
 from pycute_xe.kernel import (
     AtomicStore,
@@ -30,7 +30,8 @@ from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.kernel import groups_in, work_in
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.probes import Field, drawn, edges, is_moved
+from pycute_xe.kernel.probes import Field, drawn, edge, is_moved
+from pycute_xe.kernel.spec.drawn_tables import drawn_tables
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -289,23 +290,41 @@ def terms_of(value: Expression, sizes: Sizes) -> int:
 def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:
     """Return the inputs of a kernel by name; edge values where there are no ``data``."""
     summed, looked = _summed(kernel), looked_up(kernel)
+    tables = tables_at(kernel, sizes, seed)
     out: dict[str, Field] = {}
     for number, operand in enumerate(kernel.inputs):
         shape, kind = shape_of(operand, sizes), operand.value_type
         draw = partial(drawn, (seed, number), shape)
-        if operand.name in looked:
-            values: Any = partial(_grained, kind, draw, Grain(1))
+        if operand.name in tables:
+            values: Any = partial(_entry, tables[operand.name])
+        elif operand.name in looked:
+            values = partial(_grained, kind, draw, Grain(1))
         elif data is None:
-            values = partial(_edge, kind, draw)
+            values = partial(edge, kind, draw)
         else:
             values = partial(_grained, kind, draw, data.grain(operand, operand.name in summed))
         out[operand.name] = Field(kind, shape, values)
     return out
 
 
-def _edge(kind: Numeric, draw: Any, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    numbers = edges(kind)
-    return numbers[draw(places, 0, numbers.size - 1)]
+def tables_at(kernel: Kernel, sizes: Sizes, seed: int) -> dict[str, NDArray[np.int64]]:
+    """Return tables that meet what is assumed of them, by name; none where nothing is assumed.
+
+    Raises `InputError` where none meet it at some sizes.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    names = frozenset(name for one in assumed for name in one.tables)
+    made = drawn_tables(assumed, names, modes, sizes, seed)
+    if made is None:
+        words = " ".join(f"{name}={size}" for name, size in sizes.items())
+        wrong = f"no tables were found that meet what is assumed of them at {words}"
+        raise InputError("trial", {"kernel": kernel.name}, wrong, "give other sizes")
+    return made
+
+
+def _entry(table: NDArray[np.int64], places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    return table[places] if table.ndim else table
 
 
 def _grained(
@@ -362,7 +381,8 @@ def edge_sizes(kernel: Kernel) -> list[dict[str, int]]:
 
 def looked_up(kernel: Kernel) -> frozenset[str]:
     """Return the operands whose elements tell where messages go or how far loops run."""
-    indices = (index for s in kernel.statements() for index in s.touched.indices)
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    indices += [count for _, count in kernel.grid]
     return frozenset(x.operand for index in indices for x in index.looked_up)
 
 
@@ -483,6 +503,8 @@ def problems(
     edges = not states and any(is_moved(claim.value) for claim in claims)
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
+    for seed, sizes in enumerate(_table_sizes(kernel, fixed)):
+        yield sizes, exact(kernel, sizes) or INEXACT, seed
     yield least, small["least"], 0
     fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
     if fine is not None:
@@ -499,6 +521,29 @@ def problems(
         yield telling, None, 7
     for sizes in _turning(kernel, telling, fixed):
         yield sizes, exact(kernel, sizes) or INEXACT, 3
+
+
+TABLES = ((3, 21, 5), (2, 3, 3), (4, 40, 7))
+"""Entries along a mode of a table, rows that a table shares out, and below what entries are."""
+
+
+def _table_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield sizes at which tables have several entries: requests without rows, with one, with many.
+
+    All other sizes are 1 or 2.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    for entries, rows, below in TABLES if assumed else ():
+        sizes = dict.fromkeys(extents_of(kernel), 2 if rows == TABLES[0][1] else 1)
+        for one in assumed:
+            for law in one.laws(modes):
+                ends = (i for pair in law.then for i in pair[:2] if not i.looked_up)
+                top = rows if "<=" in (sign for *_, sign in law.then) else below
+                sizes |= {name: top for index in ends for name in index.names & {*sizes}}
+        for name in (n for one in assumed for t in one.tables for i in modes[t] for n in i.names):
+            sizes[name] = entries
+        yield sizes | dict(fixed)
 
 
 def conditions(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[If, Space, Space]]:

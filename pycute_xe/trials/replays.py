@@ -18,6 +18,7 @@ from pycute_xe.executing.space import Group, given, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
 from pycute_xe.kernel.ir.operands import bind_sizes
 from pycute_xe.kernel.ir.statements import COUNTING
@@ -205,7 +206,8 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     one = counterexample
     known = {n: s for n, s in one.sizes.items() if n in kernel.sizes}
     place = one.operand, one.element, one.index
-    fields = telling_fields(kernel, known, *place, variant, one.filled)
+    filled = {**one.filled, **{name: array_of(of) for name, of in one.tables.items()}}
+    fields = telling_fields(kernel, known, *place, variant, filled)
     shapes = {name: array.shape for name, array in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     name = one.output or kernel.outputs[0].name

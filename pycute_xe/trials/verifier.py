@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -23,6 +24,7 @@ from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
+from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.evaluation import compute_part
@@ -30,8 +32,10 @@ from pycute_xe.machine import Trace
 from pycute_xe.trials.problems import (
     INEXACT,
     Asked,
+    Data,
     conditions,
     fields,
+    looked_up,
     problems,
     terms_of,
     unmet,
@@ -50,6 +54,8 @@ Sizes: TypeAlias = Mapping[str, int]
 
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
+AFTERWARDS = 2.0
+"""Seconds in which tables are tried where nothing was decided."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -60,6 +66,7 @@ class Contradiction:
 
     output: str
     words: str
+    counterexample: Counterexample | None = None
 
 
 def trial(
@@ -79,13 +86,10 @@ def trial(
     reasons: list[str] = []
     left = limit
     for sizes, data, seed in problems(kernel, fixed):
-        if why := _too_large(kernel, sizes):
-            reasons.append(why)
-            continue
-        asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
-        chosen = _chosen(asked, left)
-        if isinstance(chosen, str):
-            reasons.append(chosen)
+        asked = _asked(kernel, sizes, data, seed)
+        chosen = asked if isinstance(asked, str) else _chosen(asked, left)
+        if isinstance(chosen, str) or isinstance(asked, str):
+            reasons.append(str(chosen))
             continue
         left -= chosen.work
         try:
@@ -109,6 +113,19 @@ def trial(
     return Tried(tuple(runs), "; ".join(why)), None
 
 
+def _asked(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> Asked | str:
+    """Return a problem of a trial, or why there is none at some sizes."""
+    if why := _too_large(kernel, sizes):
+        return why
+    for operand in kernel.outputs:
+        if any(mode.at(sizes) < 1 for mode in operand.modes):
+            return f"{operand.name} has no elements at {_at(sizes)}"
+    try:
+        return Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+    except InputError as error:
+        return error.condition
+
+
 def _untold(kernel: Kernel) -> str:
     """Say why a kernel is not run: it cannot be, or no inputs are known; empty where it is."""
     try:
@@ -116,13 +133,9 @@ def _untold(kernel: Kernel) -> str:
             DOES[statement]
     except KernelError as error:
         return error.condition
-    looked = {
-        x.operand
-        for s in kernel.statements()
-        for index in (*s.touched.indices, *(count for _, count in kernel.grid))
-        for x in index.looked_up
-    }
-    tables = sorted(looked & {o.name for o in kernel.inputs})
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    told = {name for one in assumed for name in one.tables}
+    tables = sorted((looked_up(kernel) & {o.name for o in kernel.inputs}) - told)
     if tables:
         return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
     return ""
@@ -226,27 +239,45 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
         try:
             machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
         except (MachineError, KernelError, InputError) as fault:
-            return Contradiction("", f"at {_at(sizes)}, with {asked.words}: {fault.condition}")
+            words = f"at {_at(sizes)}, with {asked.words}: {fault.condition}"
+            return Contradiction("", words, _place(asked, "bounds", fault.condition, ""))
         for operand in kernel.outputs:
-            words = _differs(asked, machine, operand.name, part, at)
-            if words:
+            found = _differs(asked, machine, operand.name, part, at)
+            if found is not None:
+                words, index = found
                 place = f"at {_at(sizes)}, with {asked.words}"
-                return Contradiction(operand.name, f"{place}: {words}")
+                shown_at = _place(asked, f"{operand.name} values", words, operand.name, index)
+                return Contradiction(operand.name, f"{place}: {words}", shown_at)
     return None
+
+
+def _place(
+    asked: Asked, claim: str, words: str, output: str, index: tuple[int, ...] = ()
+) -> Counterexample:
+    """Return what a run showed as a counterexample, with the tables of the run."""
+    sizes = {name: size for name, size in asked.sizes.items() if name in asked.kernel.sizes}
+    computes = asked.kernel.computes
+    told = {name for one in (computes.tables if computes else ()) for name in one.tables}
+    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in told}
+    return Counterexample(
+        claim, words, sizes, operand=output, output=output, index=index, faults=not output,
+        tables=tables,
+    )  # fmt: skip
 
 
 def _differs(
     asked: Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
-) -> str:
+) -> tuple[str, tuple[int, ...]] | None:
+    """Return in words where an output is wrong first, and its index."""
     kernel = asked.kernel
     if kernel.computes is None:
-        return ""
+        return None
     value, numeric = kernel.computes.of(name).value, kernel.operand(name).value_type
     if asked.data is None and not is_moved(value):
-        return ""
+        return None
     window, kept = _window(machine, name, part, at)
     if window is None:
-        return ""
+        return None
     terms = terms_of(value, asked.sizes) * prod(map(len, window))
     if terms > MOST_TERMS:
         at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
@@ -256,10 +287,11 @@ def _differs(
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
     wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept
     if not wrong.any():
-        return ""
+        return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
-    element = ", ".join(str(w.start + i) for w, i in zip(window, place, strict=True))
-    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}"
+    index = tuple(w.start + i for w, i in zip(window, place, strict=True))
+    element = ", ".join(map(str, index))
+    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}", index
 
 
 def _window(
@@ -330,10 +362,36 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
     if verdict.answer == "proved":
         return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
     proofs = tuple(_replayed(kernel, proof) for proof in verdict.proofs)
+    if all(proof.answer in ("proved", "undecided") for proof in proofs):
+        proofs = _tables_tried(kernel, fixed, proofs)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
     return replace(verdict, proofs=proofs, counterexample=least or next(iter(left), None))
+
+
+def _tables_tried(
+    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...]
+) -> tuple[Proof, ...]:
+    """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
+    if kernel.computes is None or not kernel.computes.tables:
+        return proofs
+    place = None
+    with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
+        _, wrong = trial(kernel, fixed, LIMIT)
+        if wrong is not None and wrong.counterexample is not None:
+            place = wrong.counterexample if not _unseen(kernel, wrong.counterexample) else None
+    if place is None:
+        return proofs
+    left = [proof.property for proof in proofs if proof.answer == "undecided"]
+    shown_by = left[:1] if place.faults else [name for name in left if name == place.claim]
+    return tuple(
+        replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
+                reason="")
+        if proof.property in shown_by
+        else proof
+        for proof in proofs
+    )  # fmt: skip
 
 
 def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:

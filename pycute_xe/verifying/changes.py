@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, product
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -129,7 +129,7 @@ def elements(
     if (table[:, np.setdiff1d(np.flatnonzero(moves), used)] != FAR).any():
         raise _unclear(operand)
     rename = {v: f"{text}{suffix}" for v, text in naming.variable_of.items()}
-    known = {**naming.size_of, **rename}
+    known = {**naming.all, **rename}
     extents = space.extents(operand)
     index = tuple(f"u_{i}" for i in range(len(extents)))
     texts: list[str] = []
@@ -200,16 +200,31 @@ def check_races(space: Space, output: str, writes: list[Write]) -> None:
     if _is_apart(space.kernel, stores):
         return
     computed = {id(w.statement) for w in writes if not _is_copied(w.node)}
-    for one, other in combinations_with_replacement(stores, 2):
-        if computed.isdisjoint({id(one.statement), id(other.statement)}):
-            continue
-        if not changed_beside(space, one, other).is_empty:
-            raise undecided(
-                f"an element of {output} is stored by two subgroups in no order, and whether both "
-                "round alike is not followed",
-                "give every element one writer",
-                output=output,
-            )
+    mine = [store for store in stores if id(store.statement) in computed]
+    if not mine:
+        return
+    ours, theirs = _stored(space, mine, ""), _stored(space, stores, "_w")
+    every = (*ours.names, *(n for n in theirs.names if n not in ours.names))
+    other = " or ".join(f"{n} != {n}_w" for n in (*space.naming.grid, "s"))
+    if not (ours.to(every) & theirs.to(every)).within(other).is_empty:
+        raise undecided(
+            f"an element of {output} is stored by two subgroups in no order, and whether both "
+            "round alike is not followed",
+            "give every element one writer",
+            output=output,
+        )
+
+
+def _stored(space: Space, stores: list[Touch], suffix: str) -> Region:
+    """Return who stores to which element, whenever it does."""
+    out: Region | None = None
+    for store in stores:
+        region, names = elements(space, store.statement, store.around, suffix)
+        grid = tuple(f"{name}{suffix}" for name in space.naming.grid)
+        index = tuple(name for name in names if name.startswith("u_"))
+        region = region.to((*space.naming.sizes, *grid, f"s{suffix}", *index))
+        out = region if out is None else out | region
+    return (out or Region.nothing(space.naming.sizes)).coalesced()
 
 
 def may_be_covered(space: Space, write: Write, failure: Failure) -> bool:

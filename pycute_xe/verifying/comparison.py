@@ -34,7 +34,9 @@ from pycute_xe.verifying.matching import (
     Ranges,
     coordinate_names,
     coordinates,
+    coordinates_of,
     grouped,
+    is_untold,
     joined,
     judged,
     links,
@@ -45,6 +47,7 @@ from pycute_xe.verifying.matching import (
     picked,
     repeats,
     term_words,
+    told_apart,
     witnesses,
 )
 from pycute_xe.verifying.refusing import undecided
@@ -126,6 +129,7 @@ def _pairs(part: Term, claimed: Term) -> dict[str, str]:
     """Return places of the claim that depend on its sums, and those of a part in their stead."""
     mapped = [*zip(coordinates(claimed), coordinates(part), strict=True)]
     mapped += [(b, a) for a, b in witnesses(part.atoms, claimed.atoms, ())]
+    mapped = told_apart(mapped, claimed, part)
     return {b: a for b, a in reversed(mapped) if mentions(b, claimed.over)}
 
 
@@ -332,22 +336,22 @@ class _Comparison(Ranges):
                 if first is not None:
                     return first
                 raise
-        names = coordinate_names(ours[0])
-        mine, repeated = self.elements(points, ours, names)
-        yours, doubled = self.elements(points, theirs, names)
+        every = coordinates_of([*ours, *theirs])
+        mine, repeated = self.elements(points, ours, every[: len(ours)])
+        yours, doubled = self.elements(points, theirs, every[len(ours) :])
         if doubled is not None:
             raise undecided("the specification sums an element twice", "collect its terms")
         return judged(points, mine, yours, None if as_set else repeated, ours[0])
 
     def elements(
-        self, points: Region, terms: list[Term], names: Names
+        self, points: Region, terms: list[Term], coordinates: list[list[str]]
     ) -> tuple[Region, Region | None]:
         """Return the elements that terms take at each point, and the points that take one twice."""
+        names = coordinate_names(coordinates[0])
         whole: Region | None = None
         twice: Region | None = None
-        for term in terms:
-            link = [f"{n} = {t}" for n, t in zip(names, coordinates(term), strict=True)]
-            full = self.domain(points, term, (*link,), names)
+        for term, texts in zip(terms, coordinates, strict=True):
+            full = self.domain(points, term, links(names, texts), names)
             taken = full.to((*points.names, *names))
             if not full.decides((*points.names, *names)):
                 twice = more(twice, repeats(full, points, names))
@@ -393,6 +397,9 @@ class _Comparison(Ranges):
             return self.at_points(inside, x, y)
         plain, bound = parted(x, y)
         bound += [pair for pair in witnesses(x.atoms, y.atoms, ()) if pair not in bound]
+        bound = told_apart(bound, x, y)
+        if is_untold(bound, x, y):
+            return Difference(points, "elements", f"{term_words(x)} is looked up elsewhere", x)
         if plain:
             differ = " or ".join(f"{a} != {b}" for a, b in plain)
             wrong = points.within(differ)

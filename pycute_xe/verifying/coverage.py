@@ -21,6 +21,7 @@ from pycute_xe.kernel import (
     Index,
     Kernel,
 )
+from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.ir.kernel import weight
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import mixes
@@ -36,7 +37,9 @@ from pycute_xe.verifying.evaluation import Extents, differ, value_with
 from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
+from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
+from pycute_xe.verifying.partitions import Owner, owners
 from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
@@ -184,7 +187,8 @@ def is_seen(
     for variant in variants(kernel):
         charge(INPUTS + elements * ELEMENT)
         place = failure.element, failure.index, variant
-        filled = dict(failure.filled)
+        tables = {name: array_of(of) for name, of in failure.tables}
+        filled = {**dict(failure.filled), **tables}
         given.append(inputs(kernel, failure.sizes, failure.operand, *place, filled))
 
     @cache
@@ -232,10 +236,11 @@ def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str,
             continue
         seen.append(point)
         yield part, point
-        last = part.within(_at(point, naming.sizes)).greatest()
-        if last is not None and last not in seen:
+        there = part.within(_at(point, naming.sizes)).completed()
+        last = there.greatest()
+        if last is not None and (last := with_tables(last)) not in seen:
             seen.append(last)
-            yield part.within(_at(last, part.names)), last
+            yield part.having(there.lookups).within(_at(last, there.names)), last
 
 
 def _at(point: dict[str, int], names: Names) -> str:
@@ -267,8 +272,12 @@ class Coverage(Faults):
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         sizes = self.space.naming.sizes
         limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
-        missing = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *limits]))
         mine = [write for write in self.followed.writes if write.statement.operand == output]
+        own = self._owners(mine, names)
+        limits = (*limits, *(text for one in own for text in one.constraints))
+        variables = tuple(dict.fromkeys(one.variable for one in own))
+        every = (*sizes, *names, *variables)
+        missing = Region.where(every, " and ".join([*self.space.sizes, *limits]))
         whole = united(mine)
         if len(whole) > FEW and self.kernel.operand(output).role == "out":
             unwritten = left_out(self.space, output, mine)
@@ -285,6 +294,16 @@ class Coverage(Faults):
         if point is None:
             return None
         return self._never(output, point, tuple(point[name] for name in names), missing)
+
+    def _owners(self, writes: list[Write], names: Names) -> tuple[Owner, ...]:
+        """Return who owns the rows of an output where tables share them out."""
+        out: dict[Owner, None] = {}
+        for write in writes:
+            if any(index.looked_up for index in write.base):
+                targets = tuple(map(self.space.naming.text, write.base))
+                limits = self.extents[write.statement.operand]
+                out |= dict.fromkeys(owners(self.space.tables, targets, names, limits))
+        return tuple(out)
 
     def _unwritten_element(self, output: str, sizes: Mapping[str, int]) -> Failure:
         point = {self.space.naming.size_of[name]: size for name, size in sizes.items()}

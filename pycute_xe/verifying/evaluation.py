@@ -33,6 +33,8 @@ from pycute_xe.verifying.formula import (
     alike,
     mentioned,
 )
+from pycute_xe.verifying.lookups import current
+from pycute_xe.verifying.making import MADE, element_at
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
@@ -132,7 +134,7 @@ class _Names:
             at: list[str] = []
             for mode, text in enumerate(place.at):
                 inner, outer = _parted(text, bound)
-                if bound & set(_words(outer)):
+                if bound & set(_words(outer)) or {*_words(inner)} - bound - {*self.sizes}:
                     return term
                 if inner == "0" or _words(outer):
                     coordinates.append(outer)
@@ -161,6 +163,10 @@ class _Names:
     def _same(self, formals: tuple[str, ...], one: Term, other: Term) -> bool:
         if one == other:
             return True
+        key = ("same", current(), self.sizes, formals, one, other)
+        return remembered(key, lambda: self._is_equal(formals, one, other))
+
+    def _is_equal(self, formals: tuple[str, ...], one: Term, other: Term) -> bool:
         positive = " and ".join(f"{size} >= 1" for size in self.sizes)
         points = Region.where((*self.sizes, *formals), positive)
         try:
@@ -217,6 +223,7 @@ Value: TypeAlias = "float | NDArray[np.float64]"
 Inputs = Callable[[str, tuple[int, ...]], Value]
 Sizes = Mapping[str, int]
 Number = Callable[[Mapping[str, int]], float]
+TABLE = "_table_"
 
 
 def differ(
@@ -327,7 +334,7 @@ def value_with(
 
     Raises `UndecidableError` where a sum is too long to try.
     """
-    sizes = {name: value for name, value in point.items() if name.startswith("S_")}
+    sizes = {name: value for name, value in point.items() if name.startswith(("S_", MADE))}
     names = tuple(sizes)
     short, sums = remembered((defined, formula, names), lambda: defined(formula, names))
     with np.errstate(all="ignore"):
@@ -396,7 +403,7 @@ def _number(text: str, names: Mapping[str, int]) -> int:
 
 @lru_cache(maxsize=65536)
 def _compiled(text: str) -> Number:
-    form = text.replace(" mod ", " % ").replace(" = ", " == ")
+    form = text.replace(" mod ", " % ").replace(" = ", " == ").replace(MADE, TABLE)
     return _evaluator(ast.parse(form, mode="eval").body)
 
 
@@ -413,6 +420,11 @@ def _evaluator(node: ast.expr) -> Number:
             return _both(_SIGNS[type(sign)], left, right)
         case ast.UnaryOp(ast.USub(), inner):
             return _both(operator.sub, ast.Constant(0), inner)
+        case ast.Call(ast.Name(name), arguments, []) if name.startswith(TABLE):
+            at, table = tuple(map(_evaluator, arguments)), int(name.removeprefix(TABLE))
+            return lambda names: element_at(
+                names.get(MADE), table, tuple(int(f(names)) for f in at)
+            )
         case ast.Call(ast.Name("floor"), [inner], []):
             below = _evaluator(inner)
             return lambda names: math.floor(below(names))

@@ -38,9 +38,11 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.counterexample import entries_of
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
+from pycute_xe.verifying.making import tables_of
 from pycute_xe.verifying.points import Space, View, index_text, registers, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -48,6 +50,9 @@ from pycute_xe.verifying.translation import formula_of
 from pycute_xe.verifying.verdict import Failure, smallest
 
 __all__ = ["Facts", "least", "turned_round", "Faults"]
+
+
+NOBODY: Mapping[str, str] = {}
 
 
 class Facts:
@@ -64,6 +69,7 @@ class Facts:
         self.least = -greatest(as_numeric("f64" if wide else "f32"))
         self.real: set[str] = set()
         self.promised: set[str] = set()
+        self._inside: dict[Looked, bool] = {}
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property
@@ -153,7 +159,8 @@ class Facts:
         naming = self.space.naming
         sizes = {name: point[text] for name, text in naming.size_of.items()}
         variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
-        return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+        tables = tuple((name, entries_of(a)) for name, a in tables_of(point).items())
+        return Failure(claim, message, sizes, variables, tables=tables, points=points, **more)  # pyright: ignore[reportArgumentType]
 
     def failure_in(
         self, region: Region, claim: str, message: str, **more: object
@@ -272,16 +279,59 @@ class Faults(Facts):
     # ------------------------------------------------------------------ messages
 
     def bounds(self) -> Failure | None:
-        """Return the smallest problem in which a message starts where the hardware cannot start."""
-        return least(
-            failure
-            for statement, around in situated(self.kernel.body)
-            for failure in (
-                self._unaligned(statement, around),
-                self._outside(statement, around),
-                self._elsewhere(statement, around),
-            )
-        )
+        """Return the smallest problem in which a message starts where the hardware cannot start.
+
+        Or one in which something outside a table is looked up.
+        """
+        counts = tuple({x: None for _, count in self.kernel.grid for x in count.looked_up})
+        sizes = Region.where(self.space.naming.sizes, " and ".join(self.space.sizes))
+        failures = [self._beyond_table(counts, sizes)]
+        for statement, around in situated(self.kernel.body):
+            looked = self._looked_beyond(statement, around)
+            failures.append(looked)
+            if looked is None:
+                failures += [
+                    self._unaligned(statement, around),
+                    self._outside(statement, around),
+                    self._elsewhere(statement, around),
+                ]
+        return least(failures)
+
+    def _looked_beyond(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+        """Find a lookup of a statement outside its table."""
+        looked = {x: None for index in statement.touched.indices for x in index.looked_up}
+        asked = tuple(x for x in looked if not self._is_inside(x))
+        if not asked:
+            return None
+        points = self.space.happens_in(around)
+        return self._beyond_table(asked, points, {SUBGROUP_INDEX: "s"})
+
+    def _is_inside(self, looked: Looked) -> bool:
+        """Whether something lies inside its table in all work-groups, whatever they do."""
+        names = {name for index in looked.at for name in index.names}
+        if not names <= {*self.space.naming.size_of, *(name for name, _ in self.kernel.grid)}:
+            return False
+        if looked not in self._inside:
+            points = self.space.happens(())
+            self._inside[looked] = self._beyond_table((looked,), points) is None
+        return self._inside[looked]
+
+    def _beyond_table(
+        self, asked: tuple[Looked, ...], points: Region, more: Mapping[str, str] = NOBODY
+    ) -> Failure | None:
+        names = {**self.space.naming.all, **more}
+        for looked in reversed(asked):  # what is looked up inside comes first
+            wrong: list[str] = []
+            for index, extent in zip(looked.at, self.extents[looked.operand], strict=True):
+                at = index_text(index, names)
+                wrong += [f"{at} < 0", f"{at} >= {extent}"]
+            region = points.within(" or ".join(wrong)) if wrong else None
+            point = None if region is None else smallest(region, self.space.naming)
+            if point is not None:
+                words = f"{looked} is looked up outside of {looked.operand}"
+                subgroup = point.get("s", 0)
+                return self.failure(point, "bounds", words, region, subgroup=subgroup, faults=True)
+        return None
 
     def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
         if not isinstance(statement, (SharedLoad, SharedStore)):

@@ -10,14 +10,18 @@ from itertools import permutations, product
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
+from pycute_xe.verifying.lookups import arguments_for, looks_up_by
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 
 __all__ = [
     "conjunction",
     "coordinate_names",
     "coordinates",
+    "coordinates_of",
     "grouped",
     "inside",
+    "is_untold",
     "links",
     "mentions",
     "orders",
@@ -25,6 +29,7 @@ __all__ = [
     "picked",
     "spans",
     "term_words",
+    "told_apart",
     "witnesses",
     "Extents",
     "Ranges",
@@ -57,7 +62,9 @@ def inside(term: Term, extents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...
         out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
     for atom in term.atoms:
         out += _around(atom, extents)
-    return tuple(out)
+    # What a sum looks up is told by its arguments: the same ones lie inside, or outside.
+    own = frozenset(b.name for b in term.over)
+    return tuple(text for text in out if not looks_up_by(text, own))
 
 
 def _around(atom: Atom, extents: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -123,9 +130,9 @@ def coordinates(term: Term) -> list[str]:
     return [text for place in term.places for text in place.at]
 
 
-def coordinate_names(term: Term) -> Names:
-    """Return names for the coordinates of a term's elements."""
-    return tuple(f"u_{i}" for i in range(len(coordinates(term))))
+def coordinate_names(texts: list[str]) -> Names:
+    """Return names for coordinates."""
+    return tuple(f"u_{i}" for i in range(len(texts)))
 
 
 def parted(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -134,6 +141,44 @@ def parted(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str
     plain = [p for p in pairs if not mentions(p[0], x.over) and not mentions(p[1], y.over)]
     bound = [p for p in pairs if p not in plain]
     return [p for p in plain if p[0] != p[1]], bound
+
+
+def told_apart(pairs: list[tuple[str, str]], x: Term, y: Term) -> list[tuple[str, str]]:
+    """Return pairs of coordinates with arguments in the place of what sums look up.
+
+    Where all of them are the same, so are the coordinates.
+    """
+    bounds = [frozenset(b.name for b in term.over) for term in (x, y)]
+    out: list[tuple[str, str]] = []
+    for pair in pairs:
+        told = any(map(looks_up_by, pair, bounds)) and arguments_for(pair, bounds)
+        out += [(one, other) for one, other in told] if told else [pair]
+    return list(dict.fromkeys(out))
+
+
+def is_untold(pairs: list[tuple[str, str]], x: Term, y: Term) -> bool:
+    """Whether sums look elements up in different ways: nothing tells that they are the same."""
+    bounds = [frozenset(b.name for b in term.over) for term in (x, y)]
+    return any(any(map(looks_up_by, pair, bounds)) for pair in pairs)
+
+
+def coordinates_of(terms: list[Term]) -> list[list[str]]:
+    """Return the coordinates of terms, with arguments in the place of what sums look up.
+
+    Raises `UndecidableError` where they look it up in different ways.
+    """
+    bounds = [frozenset(b.name for b in term.over) for term in terms]
+    out: list[list[str]] = [[] for _ in terms]
+    for each in zip(*map(coordinates, terms), strict=True):
+        told = [each]
+        if any(map(looks_up_by, each, bounds)):
+            told = arguments_for(each, bounds)
+        if told is None:
+            raise undecided("sums look elements up in different ways", "claim them alike")
+        for texts in told:
+            for one, text in zip(out, texts, strict=True):
+                one.append(text)
+    return out
 
 
 def witnesses(

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
+from pycute_xe.converting import bounds
 from pycute_xe.holding.contents import Around, Write
 from pycute_xe.holding.nodes import Leaf
 from pycute_xe.holding.ordering import FAR, Clash, Trips
@@ -24,7 +25,20 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Element,
+    Expression,
+    Rounded,
+    Slot,
+    Total,
+    Where,
+    parts,
+)
+from pycute_xe.kernel.spec.tables import Rising
 from pycute_xe.verifying.formula import Bounds
+from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 
@@ -57,7 +71,12 @@ class Naming:
         self.sizes = tuple(self.size_of.values())
         self.grid = tuple(self.variable_of[name] for name, _ in kernel.grid)
         self.type_of = {o.name: o.value_type for o in kernel.operands}
-        self.all: Mapping[str, str] = self.size_of | self.variable_of
+        tables = {
+            f"@{o.name}": table_name(number)
+            for number, o in enumerate(kernel.operands)
+            if o.role == "in" and o.value_type.kind != "float"
+        }
+        self.all: Mapping[str, str] = self.size_of | self.variable_of | tables
 
     def text(self, index: Index, more: Mapping[str, str] | None = None) -> str:
         """Return an index as a formula; ``more`` names further variables."""
@@ -83,6 +102,8 @@ def index_text(index: Index, names: Mapping[str, str]) -> str:
             inner = inner if inner.isidentifier() else f"({inner})"
         elif isinstance(atom, Quotient):
             inner = f"floor(({index_text(atom.index, names)})/{atom.divisor})"
+        elif (table := names.get(f"@{atom.operand}")) is not None:
+            inner = f"{table}({', '.join(index_text(i, names) for i in atom.at)})"
         else:
             raise undecided(f"{atom} is known only in a run", "run it", index=index)
         parts.append(inner if scale == 1 else f"{scale}*{inner}")
@@ -233,12 +254,72 @@ class _Finder:
         return replace(registers(self.subgroups, self.positions), places=maps)
 
 
+def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
+    """Return the tables that a kernel may look up, and what is assumed of them."""
+    looked = _looked_up(kernel)
+    numbers = {
+        i: o
+        for i, o in enumerate(kernel.operands)
+        if f"@{o.name}" in naming.all and o.name in looked
+    }
+    extents = {i: tuple(map(naming.text, o.modes)) for i, o in numbers.items()}
+    names = {i: o.name for i, o in numbers.items()}
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    laws = tuple(law.changed(partial(_told, naming)) for x in assumed for law in x.laws(modes))
+    ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
+    shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
+    types = {i: bounds(o.value_type) for i, o in numbers.items()}
+    return Tables(names, extents, laws, shared, types)
+
+
+def _looked_up(kernel: Kernel) -> set[str]:
+    """Return the operands of which a kernel, its claims or what is assumed look elements up."""
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    indices += [count for _, count in kernel.grid]
+    computes = kernel.computes
+    for claim in computes.claims if computes is not None else ():
+        indices += _indices_in(claim.value)
+    out = {x.operand for index in indices for x in index.looked_up}
+    return out.union(*(one.tables for one in computes.tables)) if computes is not None else out
+
+
+def _indices_in(value: Expression) -> list[Index]:
+    inner = [index for part in parts(value) for index in _indices_in(part)]
+    match value:
+        case Element(_, at):
+            return [*inner, *at]
+        case Total(_, over, _):
+            return [*inner, *(extent for _, extent in over)]
+        case Where(index, below, _, _):
+            return [*inner, index, below]
+        case Apply() | Const() | Rounded() | Slot():
+            return inner
+
+
+def _told(naming: Naming, index: Index) -> Index:
+    """Return an index of a law with the names of sizes and the numbers of tables."""
+    out = Index(None, index.offset)
+    for atom, scale in index.terms:
+        if isinstance(atom, str):
+            part = Index(naming.size_of.get(atom, atom))
+        elif isinstance(atom, Quotient):
+            part = _told(naming, atom.index) // atom.divisor
+        else:
+            at = (_told(naming, i) for i in atom.at)
+            part = Index.element(naming.all[f"@{atom.operand}"], *at)
+        out = out + part * scale
+    return out
+
+
 class Space:
     """The coordinates of everything that happens: sizes, the grid, loops, and points inside."""
 
     def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
         """Name the coordinates; ``fixed`` fixes sizes."""
         self.kernel, self.naming, self.fixed = kernel, Naming(kernel), dict(fixed or {})
+        self.tables = _tables_of(kernel, self.naming)
+        opened(self.tables)
         sizes = [f"{name} >= 1" for name in self.naming.sizes]
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
         self.sizes = tuple(sizes)

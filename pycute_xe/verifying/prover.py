@@ -248,6 +248,7 @@ def _of_names(names: Identities, place: Counterexample) -> Counterexample:
         where={names.text(name): number for name, number in place.where.items()},
         output=names.text(place.output),
         filled={names.text(name): number for name, number in place.filled.items()},
+        tables={names.text(name): entries for name, entries in place.tables.items()},
     )
 
 
@@ -269,7 +270,7 @@ def condition_of(failure: Failure, space: Space) -> str:
     sizes = space.naming.sizes
     all_sizes = Region.where(sizes, " and ".join(space.sizes))
     bad = failure.points.to(sizes)
-    if bad.divisions > DIVISIONS:
+    if bad.wide or bad.lookups or bad.divisions > DIVISIONS:
         return ""
     good = all_sizes - bad
     if good.is_empty:
@@ -300,6 +301,7 @@ SHARED = (
     f"{PAIRED}, and one, after a fence where the first is a store, lies between uses of an element "
     "of a shared array by two subgroups"
 )
+NO_WRAP = "what is computed of elements of tables stays in the range of s32"
 COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
@@ -409,6 +411,7 @@ class _Asked:
 
 
 def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
+    tables = _assumed_of_tables(kernel)
     out = [
         _Asked("barriers", SHARED if kernel.shared else PAIRED, (), questions.barriers),
         _Asked(
@@ -420,7 +423,7 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         _Asked(
             "bounds",
             "messages start on whole elements and whole registers",
-            (SURFACES,),
+            (SURFACES, *tables),
             questions.bounds,
         ),
     ]
@@ -437,17 +440,24 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} coverage",
                 f"every {name}[{index}] is written",
-                (CLIPPED, SURFACES),
+                (CLIPPED, SURFACES, *tables),
                 partial(questions.coverage, name),
             ),
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (FINITE, RACES, *assumed),
+                (FINITE, RACES, *assumed, *tables),
                 partial(questions.values, name),
             ),
         ]
     return tuple(out)
+
+
+def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
+    """Return what is assumed of tables, in words."""
+    if kernel.computes is None or not kernel.computes.tables:
+        return ()
+    return (*map(str, kernel.computes.tables), NO_WRAP)
 
 
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
@@ -519,6 +529,7 @@ def _counterexample(failure: Failure) -> Counterexample:
         index=failure.index,
         faults=failure.faults,
         filled=dict(failure.filled),
+        tables=dict(failure.tables),
     )
 
 

@@ -14,7 +14,7 @@ from pycute_xe.holding.exploration import has_roles
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
-from pycute_xe.holding.patience import a_while
+from pycute_xe.holding.patience import TooHardError, a_while
 from pycute_xe.kernel import (
     AtomicStore,
     Claim,
@@ -40,8 +40,11 @@ from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
+from pycute_xe.verifying.joining import joined_rows
 from pycute_xe.verifying.laws import as_stored
+from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
+from pycute_xe.verifying.partitions import collapsed
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -142,6 +145,9 @@ def _overwrites(operand: str) -> UndecidableError:
 WORK = 500_000
 """Units of work before the question is asked in another way."""
 
+LITTLE = 100_000
+"""Units where tables are looked up: a trial runs others, at their edges."""
+
 LARGEST = 12
 """The sum of sizes up to which problems are tried."""
 
@@ -167,20 +173,23 @@ def tried(
     """
     if any(isinstance(one, Loop) for one in write.around):
         return None
+    if any(index.looked_up for index in write.base):
+        return None
     places = [digits.table(view.shape) for digits in view.places]
     zeros = dict.fromkeys((*space.naming.grid,), 0)
-    goes_on = a_while(WORK)
+    goes_on = a_while(LITTLE if space.tables.by_name else WORK)
     for sizes in _problems(space):
         limits = space.shape(write.statement.operand, sizes)
         inside = np.ones(view.shape, dtype=bool)
         for index, place, limit in zip(write.base, places, limits, strict=True):
             start = index.at(sizes | dict.fromkeys(space.naming.variable_of, 0))
             inside &= (start + place >= 0) & (start + place < limit)
+        start = with_tables({space.naming.size_of[n]: v for n, v in sizes.items()} | zeros)
         for place in np.argwhere(inside)[:64]:
             if not goes_on():
                 return None
             named = dict(zip(view.names, map(int, place), strict=True))
-            point = {space.naming.size_of[n]: v for n, v in sizes.items()} | zeros | named
+            point = start | named
             if differ(actual, wanted, point, extents, range(2)):
                 return point
     return None
@@ -281,7 +290,10 @@ class Questions(Loading, Counting):
         if changed is not None:
             return changed
         views, points = self.views, self.points
-        judged = ((i, w) for i, w in mine if not self._overwritten(i))
+        judged = [(i, w) for i, w in mine if not self._overwritten(i)]
+        if self._are_right_together([w for _, w in judged]):
+            check_races(self.space, output, [write for _, write in mine])
+            return None
         failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
         if wrong is None and any(failure is not None for _, failure in failures):
@@ -289,6 +301,18 @@ class Questions(Loading, Counting):
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
         return wrong
+
+    def _are_right_together(self, writes: list[Write]) -> bool:
+        """Whether stores of rows are right, taken together; else they are asked one by one."""
+        try:
+            every = joined_rows(self.space, writes)
+            return every is not None and all(
+                self._wrong(one.write, one.view, one.points) is None for one in every
+            )
+        except TooHardError:
+            raise
+        except UndecidableError:
+            return False
 
     def _wrong_at_last(self, output: str) -> Failure | None:
         """Compare what lies in an output at the end with what is claimed.
@@ -388,6 +412,7 @@ class Questions(Loading, Counting):
         numeric = self.kernel.operand(write.statement.operand).value_type
         actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         wanted = claimed(claim.value, self.space.naming, names, numeric)
+        wanted = collapsed(points, wanted)
         actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
         wild = quotients(actual)
         if wild > WILD:

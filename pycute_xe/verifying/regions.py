@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from typing import Any, Literal
 import islpy as isl
 
 from pycute_xe.holding.patience import charge, remembered, time_left, too_hard, work_left
+from pycute_xe.verifying.lookups import current, has_lookups, is_lookup
+from pycute_xe.verifying.refusing import undecided
 
 __all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
 
@@ -179,6 +181,10 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     charge(steps * pace.beyond / 2 if answer else work_left() + 1)
     if answer in ("True", "False"):
         return answer == "True"
+    if not answer.strip("{ }"):  # a set without pieces is written without its coordinates
+        if call not in ("intersect", "subtract", "union", "coalesce", "gist"):
+            raise too_hard("isl does not answer the question")
+        return type(of[0]).empty(of[0].get_space())
     return type(of[0])(answer, _context.get())
 
 
@@ -214,6 +220,11 @@ def answered_apart(program: str, question: str, seconds: float) -> str:
 Names = tuple[str, ...]
 
 
+def _resolved(constraints: str) -> tuple[str, Names]:
+    """Return constraints with coordinates in the place of lookups."""
+    return current().resolved(constraints) if has_lookups(constraints) else (constraints, ())
+
+
 def _is_before(one: dict[str, int], other: dict[str, int], end: str) -> bool:
     ours, theirs = (*one.values(),), (*other.values(),)
     return ours < theirs if end == "lexmin" else ours > theirs
@@ -237,12 +248,76 @@ class Region:
 
     names: Names
     points: isl.Set
+    wide: bool = False
 
     @classmethod
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
+        if not has_lookups(constraints) and not any(map(is_lookup, names)):
+            return cls._plain(names, constraints)
+        text, used = _resolved(constraints)
+        own = tuple(name for name in names if not is_lookup(name))
+        every = current().ordered({*used, *(n for n in names if is_lookup(n))})
+        said = (f"({axiom})" for axiom in current().axioms(every, ()))
+        return cls._plain((*own, *every), " and ".join([f"({text or 'true'})", *said]))
+
+    @classmethod
+    def _plain(cls, names: Names, constraints: str) -> Region:
         text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
         return cls(names, read(isl.Set, text))
+
+    @property
+    def lookups(self) -> Names:
+        """The coordinates that are elements of tables."""
+        return tuple(name for name in self.names if is_lookup(name))
+
+    def _own(self) -> Names:
+        return tuple(name for name in self.names if not is_lookup(name))
+
+    def having(self, lookups: Iterable[str]) -> Region:
+        """Return the region with coordinates for more lookups."""
+        old = self.lookups
+        new = tuple(name for name in current().ordered(lookups) if name not in old)
+        if not new:
+            return self
+        names = (*self._own(), *current().ordered((*old, *new)))
+        said = " and ".join(f"({axiom})" for axiom in current().axioms(new, old))
+        return self._moved(names)._met(said)
+
+    def completed(self) -> Region:
+        """Return the region with all that is so of its lookups, also what proofs do without.
+
+        Of elements that are not ordinary only where there are no others.
+        """
+        if not self.lookups:
+            return self
+        said = current().axioms(self.lookups, (), all_laws=True)
+        every = self._met(" and ".join(f"({axiom})" for axiom in said))
+        few = every._met(current().ordinary(self.lookups))
+        return every._met(current().possible(self.lookups)) if few.is_empty else few
+
+    def _met(self, constraints: str) -> Region:
+        """Return the points that meet constraints without lookups."""
+        if not constraints:
+            return self
+        other = Region._plain(self.names, constraints)
+        return Region(self.names, asked("intersect", self.points, other.points), self.wide)
+
+    def _moved(self, names: Names) -> Region:
+        """Return the points over other names, as they are written."""
+        if names == self.names:
+            return self
+        old, new = ",".join(self.names), ",".join(names)
+        link = read(isl.Map, f"{{ [{old}] -> [{new}] }}")
+        return Region(names, asked("apply", self.points, link), self.wide)
+
+    def _beside(self, other: Region) -> tuple[Region, Region]:
+        """Return two regions with the same coordinates."""
+        if self.names == other.names:
+            return self, other
+        both = current().ordered({*self.lookups, *other.lookups})
+        names = (*self._own(), *both)
+        return self.having(other.lookups)._moved(names), other._moved(names)
 
     @classmethod
     def nothing(cls, names: Names) -> Region:
@@ -258,21 +333,45 @@ class Region:
         >>> Region.where(("x",), "0 <= x < 3").to(("y",), "y = 2*x + 1").least()
         {'y': 1}
         """
-        old, new = ",".join(self.names), ",".join(names)
-        link = read(isl.Map, f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
-        return Region(names, asked("apply", self.points, link))
+        if has_lookups(constraints):
+            own = tuple(n for n in self.names if n not in names)
+            return self.to((*own, *names)).within(constraints).to(names)
+        wide = self.wide
+        if self.lookups or any(map(is_lookup, names)):
+            own = tuple(name for name in names if not is_lookup(name))
+            asked_for = [name for name in names if is_lookup(name)]
+            kept = [name for name in self.lookups if current().needs(name) <= {*own}]
+            wide = wide or not {*self.lookups} <= {*kept, *asked_for}
+            names = (*own, *current().ordered((*asked_for, *kept)))
+            new = tuple(name for name in asked_for if name not in self.lookups)
+            if new:
+                old_own = {*self._own()}
+                if all(current().needs(name) <= old_own for name in new):
+                    return self.having(new).to(names, constraints)
+                there = tuple(name for name in names if name not in new)
+                return self.to(there, constraints).having(new)
+        old, new_names = ",".join(self.names), ",".join(names)
+        link = read(isl.Map, f"{{ [{old}] -> [{new_names}] : {constraints or 'true'} }}")
+        return Region(names, asked("apply", self.points, link), wide)
 
     def within(self, constraints: str) -> Region:
         """Return the points that satisfy constraints too."""
-        return self & Region.where(self.names, constraints)
+        if not has_lookups(constraints):
+            return self._met(constraints)
+        text, used = _resolved(constraints)
+        return self.having(used)._met(text)
 
     def __and__(self, other: Region) -> Region:
         """Return the common points of two regions over the same names."""
-        return Region(self.names, asked("intersect", self.points, other.points))
+        one, two = self._beside(other)
+        points = asked("intersect", one.points, two.points)
+        return Region(one.names, points, self.wide or other.wide)
 
     def __or__(self, other: Region) -> Region:
         """Return the points of either of two regions over the same names."""
-        return Region(self.names, asked("union", self.points, other.points))
+        one, two = self._beside(other)
+        points = asked("union", one.points, two.points)
+        return Region(one.names, points, self.wide or other.wide)
 
     def __sub__(self, other: Region) -> Region:
         """Return the points that are not in another region over the same names.
@@ -281,7 +380,17 @@ class Region:
         >>> (box - Region.where(("x",), "exists (d : x = 2*d)")).least()
         {'x': 1}
         """
-        return Region(self.names, asked("subtract", self.points, other.points))
+        if other.wide:
+            raise undecided(
+                "elements of tables are looked up at places of which there are many",
+                "look them up at places that the output's element tells",
+            )
+        one, two = self._beside(other)
+        return Region(one.names, asked("subtract", one.points, two.points), self.wide)
+
+    def coalesced(self) -> Region:
+        """Return the same points in fewer convex pieces, where these are found."""
+        return Region(self.names, asked("coalesce", self.points), self.wide)
 
     @property
     def divisions(self) -> int:
@@ -367,7 +476,20 @@ class Region:
         >>> pairs.decides(("y",)), pairs.to(("x", "z"), "0 <= z < 2").decides(("x",))
         (True, False)
         """
-        return asked("is_single_valued", self._split(domain)[1])
+        told = self._told(domain)
+        return asked("is_single_valued", told._split((*domain, *told._more(domain)))[1])
+
+    def _told(self, by: Names) -> Region:
+        """Return the region without lookups that other coordinates than those of ``by`` tell."""
+        mine = self.lookups
+        if not mine:
+            return self
+        kept = (n for n in mine if n in by or current().needs(n) <= {*by})
+        return self._moved((*self._own(), *current().ordered(kept)))
+
+    def _more(self, by: Names) -> Names:
+        """Return the lookups that are not among the names that tell them."""
+        return tuple(name for name in self.lookups if name not in by)
 
     def repeats(self, by: Names, within: str = "true") -> Region:
         """Return the points that share some coordinates with an earlier point.
@@ -379,9 +501,10 @@ class Region:
         >>> pairs.repeats(("x",)).least()
         {'x': 1, 'y': 2, 'yx': 1}
         """
-        others = tuple(name for name in self.names if name not in by)
+        points = self.within(within)._told(by)
+        by = (*by, *points._more(by))
+        others = tuple(name for name in points.names if name not in by)
         names = (*by, *others, *(f"{name}x" for name in others))
-        points = self.within(within)
         same = " and ".join(f"{name}x = {name}" for name in others)
         earlier = points.to((*by, *(f"{name}x" for name in others)), same)
         before = " or ".join(

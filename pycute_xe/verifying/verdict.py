@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pycute_xe.kernel import Counterexample
+from pycute_xe.kernel.counterexample import Entries
 from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import glance, shown
+from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.refusing import undecided
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class Failure:
     ``element`` and ``found`` are the elements of ``operand`` that should be, and that is, at the
     place; ``output`` and ``index`` say where running the kernel shows it. ``faults`` tells that
     running it is stopped by the machine instead. ``filled`` are inputs that show it, where they are
-    one number everywhere.
+    one number everywhere, ``tables`` those that are looked up.
     """
 
     claim: str
@@ -49,6 +51,7 @@ class Failure:
     element_bits: int = 32
     faults: bool = False
     filled: tuple[tuple[str, float], ...] = ()
+    tables: tuple[tuple[str, Entries], ...] = ()
     points: Region | None = field(default=None, compare=False)
 
     @property
@@ -83,9 +86,12 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
 
     Raises `UndecidableError` where every point has an extent that no surface has.
     """
+    if region.lookups and region.is_empty:
+        return None
+    region = region.completed()
     point = _least(region, naming)
     if point is None or all(point[size] < LONGEST for size in naming.sizes):
-        return point
+        return point and with_tables(point)
     within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
     point = _least(region.within(within), naming)
     if point is None:
@@ -93,7 +99,7 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
             "it fails only where an extent is 2**24 or more, which surfaces do not have",
             "leave out what is done at such sizes",
         )
-    return point
+    return with_tables(point)
 
 
 def _least(region: Region, naming: Naming) -> dict[str, int] | None:

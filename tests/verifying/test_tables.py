@@ -1,97 +1,159 @@
-"""Tables of where elements come from: taken at other places, with entries that are alike kept once.
-
-The law is written element by element: a leaf at other places holds what the leaf held there.
-"""
+"""Kernels that look up tables: lengths, pages, starts. What is proved, disproved, refused."""
 
 from __future__ import annotations
 
-from itertools import product
+import dataclasses
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from attention_problems import off, problem, tilings
+from sampling import sampled
+from table_programs import program, truth
+from table_slips import changed, looked_up_as
 
-from pycute_xe.errors import UndecidableError
-from pycute_xe.holding import nodes as placing
-from pycute_xe.holding.nodes import Leaf
-from pycute_xe.kernel import Index
+import pycute_xe as cx
+from pycute_xe.errors import InputError
+from pycute_xe.kernel import Counterexample, Index, Kernel
+from pycute_xe.kernel.index import Looked
+from pycute_xe.kernel.spec.drawn_tables import drawn_tables
+from pycute_xe.kernel.spec.tables import (
+    Assumption,
+    AtMost,
+    Distinct,
+    InRange,
+    Permutation,
+    Rising,
+    Sorted,
+    broken,
+)
 
-Ints = NDArray[np.int64]
-
-
-def made(rng: np.random.Generator, subgroups: int, slots: int, bound: dict[str, int]) -> Leaf:
-    """A leaf of few different entries, some of which do not change along an axis."""
-    shape = (subgroups, slots, *bound.values())
-    narrow = tuple(int(n if rng.integers(0, 2) else 1) for n in shape)
-    table = np.broadcast_to(rng.integers(0, 3, (*narrow, 2)), (*shape, 2))
-    return Leaf("A", (Index(), Index()), np.array(table), np.arange(slots), tuple(bound))
-
-
-def taken(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[str, ...]) -> Leaf:
-    found = placing.relocated(x, positions, subgroups, bound)
-    assert isinstance(found, Leaf)
-    return found
-
-
-def at(x: Leaf, subgroup: int, position: int, values: dict[str, int]) -> list[int]:
-    """The element of a leaf for values of variables, by the words of `Leaf`."""
-    inner = tuple(values[name] for name in x.bound)
-    return x.table[(subgroup, x.select[position], *inner)].tolist()
+N = Index("N")
+MODES = {"T": (N,), "most": ()}
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_leaf_at_other_places_holds_what_it_held_there(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    x = made(rng, 3, 5, {"q": 4})
-    positions = rng.integers(0, 5, (6, 2, 3))
-    if seed % 3 == 0:
-        positions[:] = positions[:, :1]  # nothing changes by the first new variable
-    found = taken(x, positions, None, ("b", "r"))
-    for s, p, b, r, q in product(range(3), range(6), range(2), range(3), range(4)):
-        values = {"b": b, "r": r, "q": q}
-        assert at(found, s, p, values) == at(x, s, int(positions[p, b, r]), values)
+def attention(**options: object) -> Kernel:
+    first, second = tilings()
+    return cx.kernel.attention(first, second, **options)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_leaf_of_other_subgroups_holds_what_they_held(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    x = made(rng, 3, 5, {"q": 4})
-    positions, subgroups = rng.integers(0, 5, (2, 6, 3)), rng.integers(0, 3, (2, 6, 3))
-    if seed % 2:
-        positions[:], subgroups[:] = positions[..., :1], subgroups[..., :1]
-    found = taken(x, positions, subgroups, ("b",))
-    for s, p, b, q in product(range(2), range(6), range(3), range(4)):
-        where = int(subgroups[s, p, b]), int(positions[s, p, b])
-        assert at(found, s, p, {"b": b, "q": q}) == at(x, *where, {"q": q})
+# ------------------------------------------------------------------ programs at random
 
 
-def test_what_does_not_change_by_a_variable_takes_no_room_for_it() -> None:
-    """Sums inside sums: a table of 2**45 numbers, were every variable an axis of it."""
-    x = Leaf("A", (Index(),), np.arange(32)[None, :, None], np.arange(32))
-    for name in ("a", "b", "c", "d"):
-        x = taken(x, np.tile(np.arange(32)[:, None], (1, 1024)), None, (name,))
-    assert (x.bound, x.table.size) == ((), 32)
+@pytest.mark.parametrize("number", sampled(range(400), 6))
+def test_answers_are_those_of_all_small_tables(number: int) -> None:
+    one = program(number)
+    right, answer = truth(one), cx.verify(one.kernel).answer
+    wrong = {True: "disproved", False: "proved", None: "disproved"}[right]
+    assert answer not in (wrong, "needs"), one.told
 
 
-def test_rows_that_agree_in_their_keys_by_chance_stay_apart(
-    monkeypatch: pytest.MonkeyPatch,
+# ------------------------------------------------------------------ attention
+
+FORMS = ({"page": 64}, {"packed": True}, {"packed": True, "page": 32, "causal": True})
+
+
+@pytest.mark.parametrize("options", sampled(FORMS, 1), ids=str)
+def test_attention_is_proved_for_all_tables(options: dict[str, object]) -> None:
+    verdict = cx.verify(attention(**options))
+    assert verdict, str(verdict)
+    assert verdict.tried
+
+
+def test_a_request_without_keys_gives_zero() -> None:
+    rng = np.random.default_rng(0)
+    given = problem(rng, tilings(), [(3, 40), (1, 1), (2, 1)], page=32, packed=True)
+    lengths = given.operands["lengths"]
+    lengths[1] = 0
+    starts = given.operands["starts"]
+    out = cx.run(given.kernel, **given.operands)
+    assert (out[:, starts[1] : starts[2]] == 0).all()
+    given.wanted[:, starts[1] : starts[2]] = 0
+    assert off(out, given) < 0.02
+
+
+def shifted(name: str, by: int) -> Kernel:
+    """Paged attention with something added to what is looked up in a table."""
+
+    def change(looked: Looked) -> Index | None:
+        found = Index.of({looked: 1}, 0)
+        return found + by if looked.operand == name else None
+
+    return changed(attention(page=64), looked_up_as(change))
+
+
+@pytest.mark.parametrize(("name", "by"), [("lengths", 1), ("lengths", -1), ("pages", 1)])
+def test_a_slip_is_disproved_by_tables(name: str, by: int) -> None:
+    kernel = shifted(name, by)
+    verdict = cx.verify(kernel)
+    assert verdict.answer == "disproved"
+    place = verdict.counterexample
+    assert place is not None
+    assert set(place.tables) == {"pages", "lengths"}
+    assert Counterexample.from_json(place.to_json()) == place
+    assert cx.replay(kernel, place).shows
+
+
+# ------------------------------------------------------------------ assumptions
+
+KEPT: tuple[tuple[Assumption, list[int], list[int]], ...] = (
+    (InRange("T", Index(None, 3)), [0, 2, 2], [0, 3, 2]),
+    (InRange("T", Index(None, 3), ("i",), ((Index("i"), Index(None, 1)),)), [0, 9, -9], [3, 0, 0]),
+    (Rising("T", Index(None, 4)), [0, 4, 4], [0, 3, 3]),
+    (Rising("T", Index(None, 4)), [0, 0, 4], [1, 2, 4]),
+    (Rising("T", Index(None, 4), whole=False), [0, 1, 2], [0, 2, 1]),
+    (AtMost(Index.element("T", Index("i")), Index(None, 5), (("i", N),)), [5, 0, -1], [5, 6, 0]),
+    (Distinct("T"), [-1, 3, -1], [0, 3, 3]),
+    (Sorted("T"), [-1, 3, 3], [0, 3, 2]),
+    (Permutation("T"), [2, 0, 1], [0, 1, 3]),
+)
+
+
+@pytest.mark.parametrize(("one", "right", "wrong"), KEPT, ids=lambda x: str(x))
+def test_an_assumption_is_kept_or_broken(
+    one: Assumption, right: list[int], wrong: list[int]
 ) -> None:
-    class Zeros:
-        def integers(self, low: int, high: int, count: int) -> Ints:
-            del low, high
-            return np.zeros(count, dtype=np.int64)
-
-    monkeypatch.setattr(np.random, "default_rng", lambda _: Zeros())
-    rows = np.array([[1, 2], [3, 4], [1, 2], [0, 0]])
-    first, number = placing.distinct(rows)
-    assert np.array_equal(rows[first[number]], rows)
-    assert first.size == 3
+    arrays = [{"T": np.array(x)} for x in (right, wrong)]
+    assert broken(one, MODES, arrays[0], {"N": 3}) is None
+    assert broken(one, MODES, arrays[1], {"N": 3}) is not None
 
 
-def test_a_table_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here every variable changes what is taken: the sum of all of them."""
-    monkeypatch.setattr(placing, "MOST_ELEMENTS", 4096)
-    x = Leaf("A", (Index(),), np.arange(256)[None, :, None], np.arange(256))
-    positions = np.arange(128)[:, None] + np.arange(128)
-    with pytest.raises(UndecidableError, match="inside 1 sums, takes a table of 16384 numbers"):
-        placing.relocated(x, positions, None, ("a",))
+@pytest.mark.parametrize("one", dict.fromkeys(one for one, _, _ in KEPT), ids=str)
+def test_tables_that_are_drawn_keep_it(one: Assumption) -> None:
+    for seed in range(4):
+        found = drawn_tables((one,), frozenset({"T"}), MODES, {"N": 5}, seed)
+        assert found is not None
+        assert broken(one, MODES, found, {"N": 5}) is None
+
+
+def test_laws_of_long_tables_are_looked_at_by_neighbours() -> None:
+    many = np.arange(5000)
+    assert broken(Permutation("T"), MODES, {"T": many[::-1]}, {"N": 5000}) is None
+    many[-1] = 7
+    assert broken(Permutation("T"), MODES, {"T": many}, {"N": 5000}) == {"i": 7, "j": 4999}
+
+
+def test_a_run_refuses_tables_that_break_an_assumption() -> None:
+    given = problem(np.random.default_rng(0), tilings(), [(2, 5), (3, 4)], packed=True)
+    given.operands["longest"] = np.int32(2)
+    with pytest.raises(
+        InputError, match=r"starts\[b\+1\]-starts\[b\] <= longest.* not so at b = 1"
+    ):
+        cx.run(given.kernel, **given.operands)
+
+
+def test_assumptions_are_printed_and_saved() -> None:
+    kernel = attention(page=64)
+    assert "assuming 0 <= pages[b,i] < P where 64*i < lengths[b]" in str(kernel.computes)
+    assert cx.from_json(cx.to_json(kernel)) == kernel
+
+
+def test_without_its_assumption_nothing_is_proved() -> None:
+    """Pages that are no pages: the counterexample is a table."""
+    kernel = attention(page=64)
+    assert kernel.computes is not None
+    few = tuple(one for one in kernel.computes.tables if not isinstance(one, InRange))
+    bold = dataclasses.replace(kernel, computes=dataclasses.replace(kernel.computes, tables=few))
+    verdict = cx.verify(bold)
+    assert verdict.answer == "disproved"
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.tables["lengths"]

@@ -32,6 +32,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.recurrences import Recurrence
 from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
 
@@ -122,6 +123,20 @@ def _in_order(index: Index) -> list[str]:
     return out
 
 
+class _Within(Change):
+    """A change of names where some variables are in scope."""
+
+    def __init__(self, change: _Change, scope: Mapping[str, str]) -> None:
+        self.change, self.scope = change, scope
+
+    def thing(self, name: str) -> str:
+        return self.change.thing(name)
+
+    def index(self, index: Index, *bound: str) -> Index:
+        scope = {name: new for name, new in self.scope.items() if name not in bound}
+        return self.change.index(index, scope)
+
+
 class _Change:
     """Writes a kernel anew; ``scope`` says what names stand for where a part stands.
 
@@ -139,7 +154,8 @@ class _Change:
         if computes is not None:
             claims = tuple(self.claim(claim, scope) for claim in computes.claims)
             defines = tuple(self.recurrence(one, scope) for one in computes.defines)
-            computes = replace(computes, claims=claims, defines=defines)
+            tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
+            computes = replace(computes, claims=claims, defines=defines, tables=tables)
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),

@@ -224,8 +224,8 @@ class Ending:
         if form.across > 1:
             before, fragment = self._put_together(v), "tOrSum"
         rows = (("tSrSum", self.rows.of_out),)
-        # Where a part of the keys has none for a query, its sum is 0; any other is 1 at least.
-        sums = apply("max", Slot("tSrSum"), 1.0) if form.splits > 1 else Slot("tSrSum")
+        # Where there is no key for a query, its sum is 0; any other is 1 at least.
+        sums = apply("max", Slot("tSrSum"), 1.0) if form.may_lack_keys else Slot("tSrSum")
         out: list[Statement] = [Map(fragment, form.valued(Slot(fragment) / sums), rows)]
         if self.converts:
             out.append(Convert(fragment, "tOrN"))
@@ -302,7 +302,7 @@ def claims(form: Form) -> Specification:
     queries = ("h", "t") if form.packed else ("b", "h", "m")
     parts = ("s",) if form.splits > 1 else ()
     sums = claim.weights()
-    if form.splits > 1:  # a part of the keys may have none for a query
+    if form.may_lack_keys:
         sums = apply("max", sums, 1.0)
     value = claim.batched(form.valued(claim.weighted() / sums))
     out = [Claim("O", (*parts, *queries, "e"), rounded_to(form.out_type, value))]
@@ -311,7 +311,7 @@ def claims(form: Form) -> Specification:
     if form.lse:
         lse = claim.batched(claim.top() * log(2.0) + apply("log", claim.weights()))
         out.append(Claim("lse", (*parts, *queries), lse))
-    return Specification(tuple(out), (ASSUMED,))
+    return Specification(tuple(out), () if form.may_lack_keys else (ASSUMED,), tables=form.tables)
 
 
 class _Claim:

@@ -17,6 +17,7 @@ from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import Const, Element, Expression, Slot, Where, apply
 from pycute_xe.kernel.spec.functions import reduction
+from pycute_xe.kernel.spec.tables import Assumption, AtMost, InRange, Rising
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -235,7 +236,8 @@ class Form:
         if self.packed:
             out += [Operand("starts", "s32", ("U",)), Operand("longest", "s32", ())]
         if self.page is not None:
-            out += [Operand("pages", "s32", ("B", "S")), Operand("lengths", "s32", ("B",))]
+            out += [Operand("pages", "s32", (self.batches, "S"))]
+            out += [Operand("lengths", "s32", (self.batches,))]
         elif self.packed:
             out += [Operand("key_starts", "s32", ("U",))]
             out += [Operand("cache_starts", "s32", ("U",))] if self.cached else []
@@ -284,13 +286,36 @@ class Form:
         return value * Element("v_scale") if self.scales else value
 
     @property
+    def tables(self) -> tuple[Assumption, ...]:
+        """What is assumed of lengths, starts and pages."""
+        out: list[Assumption] = []
+        batches, b = ("b", self.batches), Index("b")
+        if self.packed:
+            own = Index.element("starts", b + 1) - Index.element("starts", b)
+            out.append(Rising("starts", Index("T")))
+            out.append(AtMost(own, Index.element("longest"), (batches,)))
+        if self.page is not None:
+            count, used = Index.element("lengths", b), Index("i") * self.page
+            out.append(AtMost(Index(), count, (batches,)))
+            out.append(AtMost(count, Index("S") * self.page, (batches,)))
+            out.append(InRange("pages", Index("P"), ("b", "i"), ((used, count),)))
+        elif self.packed:
+            out.append(Rising("key_starts", Index("N")))
+            out += [Rising("cache_starts", Index("C"))] if self.cached else []
+        return tuple(out)
+
+    @property
+    def batches(self) -> Index:
+        """How many batches there are."""
+        return Index("U") - 1 if self.packed else Index("B")
+
+    @property
     def grid(self) -> tuple[tuple[str, Index], ...]:
         """Batches, heads, tiles of queries and of columns of V, and parts of the keys."""
-        batches, longest = Index("B"), Tiles("M", self.tile[0])
+        longest = Tiles("M", self.tile[0])
         if self.packed:
-            batches = Index("U") - 1
             longest = (Index.element("longest") + (self.tile[0] - 1)) // self.tile[0]
-        axes = (("b", batches), ("h", self.heads), ("q", longest), ("v", Tiles("E", self.out)))
+        axes = (("b", self.batches), ("h", self.heads), ("q", longest), ("v", Tiles("E", self.out)))
         return (*axes, ("s", Index(None, self.splits))) if self.splits > 1 else axes
 
     # ------------------------------------------------------------------ lengths and places
@@ -318,6 +343,11 @@ class Form:
         """Return the number of the tile of a trip: parts of the keys take tiles in turn."""
         tile = Index(keys.var)
         return tile * self.splits + Index("s") if self.splits > 1 else tile
+
+    @property
+    def may_lack_keys(self) -> bool:
+        """Whether a query may see no key: lengths may be 0, a part of the keys may have none."""
+        return self.splits > 1 or self.packed or self.page is not None
 
     @property
     def all_keys(self) -> Index:

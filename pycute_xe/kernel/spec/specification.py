@@ -33,6 +33,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.recurrences import Recurrence
+from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -288,6 +289,7 @@ class Specification:
     claims: tuple[Claim, ...]
     assumes: tuple[str, ...] = ()
     defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
+    tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -326,7 +328,7 @@ class Specification:
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
         lines = [*map(str, self.defines), *map(str, self.claims)]
-        return "\n".join([*lines, *(f"assuming {text}" for text in self.assumes)])
+        return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:
@@ -434,6 +436,7 @@ def _check_element(
         if (
             runs is not None
             and runs != extent
+            and not runs.looked_up
             and not never_negative(extent - runs, tuple(bound.items()))
         ):
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"

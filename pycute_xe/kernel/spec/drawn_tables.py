@@ -1,0 +1,179 @@
+"""Tables that meet what is assumed of them, at their edges: empty requests, keys that fill a page.
+
+A trial runs a kernel on them. What an assumption leaves open is drawn; entries that are not used
+are what no operand has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.kernel.spec.tables import (
+    Assumption,
+    AtMost,
+    Distinct,
+    InRange,
+    Modes,
+    Permutation,
+    Rising,
+    Sorted,
+    broken,
+    value_of,
+)
+
+__all__ = ["drawn_tables"]
+
+Array = NDArray[np.int64]
+
+TRIES = 24
+"""Draws of tables before it is given up."""
+UNUSED = (1 << 20) + 1
+"""An entry that is not used."""
+
+
+def drawn_tables(
+    assumed: tuple[Assumption, ...],
+    names: frozenset[str],
+    modes: Modes,
+    sizes: Mapping[str, int],
+    seed: int,
+) -> dict[str, Array] | None:
+    """Return tables by name that meet assumptions at some sizes; None where none are found.
+
+    >>> modes = {"starts": (Index("U"),)}
+    >>> sizes, assumed = {"T": 5, "U": 3}, (Rising("starts", Index("T")),)
+    >>> drawn_tables(assumed, frozenset(modes), modes, sizes, 0)["starts"][[0, -1]].tolist()
+    [0, 5]
+    """
+    for attempt in range(TRIES):
+        rng = np.random.default_rng([seed, attempt])
+        draw = _Draw(assumed, modes, sizes, rng)
+        try:
+            found = draw.tables(names)
+        except ValueError:  # a type or a range without numbers
+            continue
+        if all(broken(one, modes, found, sizes) is None for one in assumed):
+            return found
+    return None
+
+
+class _Draw:
+    def __init__(
+        self,
+        assumed: tuple[Assumption, ...],
+        modes: Modes,
+        sizes: Mapping[str, int],
+        rng: np.random.Generator,
+    ) -> None:
+        self.assumed, self.modes, self.sizes, self.rng = assumed, modes, sizes, rng
+        self.found: dict[str, Array] = {}
+
+    def tables(self, names: frozenset[str]) -> dict[str, Array]:
+        for name in sorted(names, key=lambda name: (not self.modes[name], name)):
+            if self.modes[name]:
+                self.found[name] = self.table(name)
+        for name in sorted(names):
+            if not self.modes[name]:
+                self.found[name] = np.array(self.scalar(name), np.int64)
+        for one in self.assumed:
+            if isinstance(one, InRange) and one.when:
+                self.spoil(one)
+        return self.found
+
+    def table(self, name: str) -> Array:
+        shape = tuple(mode.at(self.sizes) for mode in self.modes[name])
+        low, high = self.limits(name)
+        out = self.numbers(shape, low, high)
+        for one in self.assumed:
+            match one:
+                case Rising(operand, to, whole) if operand == name:
+                    out = self.rising(shape[0], to.at(self.sizes), whole)
+                case Sorted(operand) if operand == name:
+                    out = np.sort(out)
+                case Permutation(operand) if operand == name:
+                    out = self.rng.permutation(shape[0]).astype(np.int64)
+                case Distinct(operand) if operand == name:
+                    out = self.distinct(shape[0], high)
+                case _:
+                    pass
+        return out
+
+    def numbers(self, shape: tuple[int, ...], low: int, high: int) -> Array:
+        """Return numbers in a range, and at its ends."""
+        out = self.rng.integers(low, high + 1, shape)
+        ends = np.array([low, min(low + 1, high), high, max(high - 1, low)])
+        chosen = self.rng.integers(0, len(ends), shape)
+        return np.where(self.rng.random(shape) < 0.5, ends[chosen], out).astype(np.int64)
+
+    def rising(self, count: int, to: int, whole: bool) -> Array:
+        """Return starts: some are empty, some have one row, one may have all."""
+        end = to if whole else int(self.rng.integers(0, to + 1))
+        style = self.rng.integers(0, 3)
+        inner = self.rng.integers(0, end + 1, max(0, count - 2))
+        if style == 0 and inner.size:
+            inner[:] = self.rng.choice([0, end])
+        if style == 1 and inner.size:
+            inner = np.minimum(inner, self.rng.integers(0, 3))
+        return np.concatenate([[0], np.sort(inner), [end]])[:count].astype(np.int64)
+
+    def distinct(self, count: int, high: int) -> Array:
+        """Return different numbers, some of which are negative and skip."""
+        some = self.rng.permutation(high + 1)[:count]
+        out = np.full(count, -1, np.int64)
+        out[: some.size] = some
+        out[self.rng.random(count) < 0.2] = -1
+        return self.rng.permutation(out)
+
+    def limits(self, name: str) -> tuple[int, int]:
+        """Return between which numbers the entries of a table lie, by what is said of each."""
+        lows, highs = [0], list[int]()
+        for one in self.assumed:
+            match one:
+                case InRange(operand, below) if operand == name and not below.looked_up:
+                    highs.append(below.at(self.sizes) - 1)
+                case AtMost(index, most):
+                    if _is_entry(index, name) and not most.looked_up:
+                        highs.append(most.at(self.sizes))
+                    if _is_entry(most, name) and not index.looked_up:
+                        lows.append(index.at(self.sizes))
+                case _:
+                    pass
+        return max(lows), min(highs, default=max((8, *self.sizes.values())))
+
+    def scalar(self, name: str) -> int:
+        """Return the least number that is allowed, or a little more."""
+        least, high = self.limits(name)
+        for one in self.assumed:
+            if isinstance(one, AtMost) and _is_entry(one.most, name):
+                extents = tuple(range_.at(self.sizes) for _, range_ in one.over)
+                grids = np.ogrid[tuple(slice(0, n) for n in extents)] if extents else []
+                named = dict(zip((n for n, _ in one.over), grids, strict=True))
+                values = value_of(one.index, {**self.sizes, **named}, self.found)
+                least = max(least, int(np.max(values, initial=least)))
+        return min(least + int(self.rng.choice([0, 0, 3])), max(least, high))
+
+    def spoil(self, one: InRange) -> None:
+        """Put what no operand has where entries are not used."""
+        table = self.found.get(one.operand)
+        if table is None or not table.size:
+            return
+        grids = np.ogrid[tuple(slice(0, n) for n in table.shape)]
+        named = {**self.sizes, **dict(zip(one.at, grids, strict=True))}
+        used: Any = True
+        for left, right in one.when:
+            sides = (value_of(side, named, self.found) for side in (left, right))
+            used = used & np.less(*sides)
+        self.found[one.operand] = np.where(used, table, UNUSED)
+
+
+def _is_entry(index: Index, name: str) -> bool:
+    """Whether an index is an entry of a table and nothing else."""
+    if index.offset or len(index.terms) != 1:
+        return False
+    (atom, scale), *_ = index.terms
+    return isinstance(atom, Looked) and atom.operand == name and scale == 1

@@ -1,0 +1,432 @@
+"""What is assumed of tables: integer operands that say how long things are and where they lie.
+
+The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`. Each says
+its laws, which a proof takes for granted, and checks the tables of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pycute_xe.kernel.index import Index, Looked, Quotient
+from pycute_xe.signatures import checked_fields
+
+__all__ = [
+    "Assumption",
+    "AtMost",
+    "Distinct",
+    "InRange",
+    "Law",
+    "broken",
+    "law_broken",
+    "Permutation",
+    "Rising",
+    "Sorted",
+]
+
+Relation: TypeAlias = "tuple[Index, Index, str]"
+"""Two indices and what lies between them: ``<``, ``<=``, ``=`` or ``!=``."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """For all values of variables: where all of ``when`` hold, one of ``then`` does.
+
+    ``joined``: all of ``then`` do. ``total``: it may be said of places outside a table, too: some
+    values there keep it. ``late``: only needed to make tables.
+    """
+
+    over: tuple[tuple[str, Index], ...]
+    when: tuple[Relation, ...]
+    then: tuple[Relation, ...]
+    joined: bool = False
+    total: bool = False
+    late: bool = False
+
+    @property
+    def of_pairs(self) -> str:
+        """The table of whose entries at i < j it speaks alone; empty where it says more."""
+        if len(self.over) != 2 or len(self.then) != 1:
+            return ""
+        i, j = (Index(name) for name, _ in self.over)
+        tables = {x.operand for x in self.looked}
+        own = self.when and self.when[0] == (i, j, "<") and len(tables) == 1
+        return tables.pop() if own else ""
+
+    @property
+    def looked(self) -> tuple[Looked, ...]:
+        """The lookups of which it speaks."""
+        every = [i for one, other, _ in (*self.when, *self.then) for i in (one, other)]
+        return tuple(dict.fromkeys(x for index in every for x in index.looked_up))
+
+    def ranges(self, named: Mapping[str, Index]) -> Iterator[Relation]:
+        """Yield that the variables run inside, where that has to be said of their values."""
+        if self.total:
+            return
+        for name, extent in self.over:
+            yield Index(None, -1), named[name], "<"
+            yield named[name], extent, "<"
+
+    def changed(self, change: Callable[[Index], Index]) -> Law:
+        """Return the law with its indices changed."""
+
+        def relations(given: tuple[Relation, ...]) -> tuple[Relation, ...]:
+            return tuple((change(one), change(other), sign) for one, other, sign in given)
+
+        over = tuple((name, change(extent)) for name, extent in self.over)
+        return replace(self, over=over, when=relations(self.when), then=relations(self.then))
+
+
+Modes: TypeAlias = "Mapping[str, tuple[Index, ...]]"
+"""The extents of operands by name."""
+Arrays: TypeAlias = "Mapping[str, Any]"
+"""Tables by name: arrays, or what is indexed as arrays are."""
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class InRange:
+    """Entries of a table are 0 or more and below an index, where conditions hold.
+
+    ``at`` names the places; ``when`` says which entries are used, as pairs ``one < other``. Others
+    are arbitrary.
+
+    >>> b, i = Index("b"), Index("i")
+    >>> print(InRange("pages", Index("P"), ("b", "i"), ((64 * i, Index.element("lengths", b)),)))
+    0 <= pages[b,i] < P where 64*i < lengths[b]
+    """
+
+    operand: str
+    below: Index
+    at: tuple[str, ...] = ("i",)
+    when: tuple[tuple[Index, Index], ...] = ()
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand}) | _tables(*(i for pair in self.when for i in pair))
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        entry = _element(self.operand, *map(Index, self.at))
+        over = tuple(zip(self.at, modes[self.operand], strict=True))
+        when = tuple((one, other, "<") for one, other in self.when)
+        then = ((Index(), entry, "<="), (entry, self.below, "<"))
+        return (Law(over, when, then, joined=True, total=True),)
+
+    def changed(self, change: Change) -> InRange:
+        """Return it with other names."""
+        pairs = ([change.index(i, *self.at) for i in pair] for pair in self.when)
+        when = tuple((one, other) for one, other in pairs)
+        below = change.index(self.below, *self.at)
+        return InRange(change.thing(self.operand), below, self.at, when)
+
+    def __str__(self) -> str:
+        """As inequalities."""
+        where = " and ".join(f"{one} < {other}" for one, other in self.when)
+        return f"0 <= {self.operand}[{','.join(self.at)}] < {self.below}" + (
+            f" where {where}" if where else ""
+        )
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Rising:
+    """A table rises from 0 to an index: entry i says where rows of i begin, the last one ends them.
+
+    Where not ``whole``, it may end before: rows behind it are nobody's.
+
+    >>> print(Rising("starts", Index("T")))
+    starts rises from 0 to T
+    """
+
+    operand: str
+    to: Index
+    whole: bool = True
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        (extent,) = modes[self.operand]
+        i, entry = Index("i"), _element(self.operand, Index("i"))
+        over = (("i", extent),)
+        bounds = ((Index(), entry, "<="), (entry, self.to, "<="))
+        ends = [Law(over, ((i, Index(None, 1), "<"),), ((entry, Index(), "="),), late=True)]
+        if self.whole:
+            last = (extent - 2, i, "<")
+            ends.append(Law(over, (last,), ((entry, self.to, "="),), late=True))
+        return (_rises(self.operand, extent), Law(over, (), bounds, True, True), *ends)
+
+    def changed(self, change: Change) -> Rising:
+        """Return it with other names."""
+        return Rising(change.thing(self.operand), change.index(self.to), self.whole)
+
+    def __str__(self) -> str:
+        """In words."""
+        end = f"to {self.to}" if self.whole else f"to at most {self.to}"
+        return f"{self.operand} rises from 0 {end}"
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The entries of a table rise: tokens are sorted by expert."""
+
+    operand: str
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        return (_rises(self.operand, modes[self.operand][0]),)
+
+    def changed(self, change: Change) -> Sorted:
+        """Return it with other names."""
+        return Sorted(change.thing(self.operand))
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.operand} is sorted"
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """One index is at most another, for all values of variables.
+
+    >>> b = Index("b")
+    >>> own = Index.element("starts", b + 1) - Index.element("starts", b)
+    >>> print(AtMost(own, Index.element("longest"), (("b", Index("U") - 1),)))
+    starts[b+1]-starts[b] <= longest for all b < U-1
+    """
+
+    index: Index
+    most: Index
+    over: tuple[tuple[str, Index], ...] = ()
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return _tables(self.index, self.most)
+
+    def laws(self, _modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        return (Law(self.over, (), ((self.index, self.most, "<="),)),)
+
+    def changed(self, change: Change) -> AtMost:
+        """Return it with other names."""
+        bound = tuple(name for name, _ in self.over)
+        over = tuple((name, change.index(extent)) for name, extent in self.over)
+        return AtMost(change.index(self.index, *bound), change.index(self.most, *bound), over)
+
+    def __str__(self) -> str:
+        """As an inequality."""
+        over = " and ".join(f"{name} < {extent}" for name, extent in self.over)
+        return f"{self.index} <= {self.most}" + (f" for all {over}" if over else "")
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Entries of a table that are not negative are different."""
+
+    operand: str
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        (extent,) = modes[self.operand]
+        return (_apart(self.operand, extent, True),)
+
+    def changed(self, change: Change) -> Distinct:
+        """Return it with other names."""
+        return Distinct(change.thing(self.operand))
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"entries of {self.operand} that are not negative are different"
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """A table has every number below its length once."""
+
+    operand: str
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        (extent,) = modes[self.operand]
+        entry = _element(self.operand, Index("i"))
+        then = ((Index(), entry, "<="), (entry, extent, "<"))
+        inside = Law((("i", extent),), (), then, joined=True)
+        return (inside, _apart(self.operand, extent, False))
+
+    def changed(self, change: Change) -> Permutation:
+        """Return it with other names."""
+        return Permutation(change.thing(self.operand))
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.operand} is a permutation"
+
+
+Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation
+
+
+class Change:
+    """How an assumption is told with other names: of operands, and in indices."""
+
+    def thing(self, name: str) -> str:
+        """Return the name of an operand."""
+        raise NotImplementedError
+
+    def index(self, index: Index, *bound: str) -> Index:
+        """Return an index in which ``bound`` names are the assumption's own."""
+        raise NotImplementedError
+
+
+def _tables(*indices: Index) -> frozenset[str]:
+    return frozenset(x.operand for index in indices for x in index.looked_up)
+
+
+def _element(operand: str, *at: Index) -> Index:
+    return Index.element(operand, *at)
+
+
+def _rises(operand: str, extent: Index) -> Law:
+    i, j = Index("i"), Index("j")
+    then = ((_element(operand, i), _element(operand, j), "<="),)
+    return Law((("i", extent), ("j", extent)), ((i, j, "<"),), then, total=True)
+
+
+def _apart(operand: str, extent: Index, some: bool) -> Law:
+    i, j = Index("i"), Index("j")
+    one, other = _element(operand, i), _element(operand, j)
+    when: tuple[Relation, ...] = ((i, j, "<"),)
+    if some:
+        when = (*when, (Index(None, -1), one, "<"))
+    return Law((("i", extent), ("j", extent)), when, ((one, other, "!="),))
+
+
+# ------------------------------------------------------------ checking tables
+# Whether the tables of a run meet what is assumed of them.
+
+MOST_PAIRS = 1 << 22
+"""Combinations of places at which laws are looked at one by one."""
+
+_HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+
+
+def broken(
+    assumption: Assumption, modes: Modes, arrays: Arrays, sizes: Mapping[str, int]
+) -> dict[str, int] | None:
+    """Return values of variables at which tables break an assumption; None where they keep it.
+
+    >>> import numpy as np
+    >>> starts = {"starts": np.array([0, 3, 2])}
+    >>> broken(Rising("starts", Index("T")), {"starts": (Index("U"),)}, starts, {"T": 2, "U": 3})
+    {'i': 1, 'j': 2}
+    """
+    for law in assumption.laws(modes):
+        place = law_broken(law, arrays, sizes)
+        if place is not None:
+            return place
+    return None
+
+
+def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, int] | None:
+    """Return values of its variables at which tables break a law; None where they keep it."""
+    names = [name for name, _ in law.over]
+    extents = [max(0, extent.at(sizes)) for _, extent in law.over]
+    if len(names) == 2 and extents[0] * extents[1] > MOST_PAIRS:
+        return _broken_pairs(law, arrays, sizes, extents[0])
+    grids = np.ogrid[tuple(slice(0, n) for n in extents)] if names else []
+    return _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+
+
+def _broken_pairs(
+    law: Law, arrays: Arrays, sizes: Mapping[str, int], extent: int
+) -> dict[str, int] | None:
+    """Look at neighbours in the order of the entries: laws of pairs are of order or equality."""
+    (one, _, sign) = law.then[0]
+    (looked,) = one.looked_up
+    entries = np.asarray(_entries(arrays, looked.operand, (np.arange(extent),)))
+    order = np.arange(extent) if sign == "<=" else np.argsort(entries, kind="stable")
+    named = {name: side for (name, _), side in zip(law.over, (order[:-1], order[1:]), strict=True)}
+    return _broken_at(law, arrays, sizes, named)
+
+
+def _broken_at(
+    law: Law, arrays: Arrays, sizes: Mapping[str, int], named: Mapping[str, Any]
+) -> dict[str, int] | None:
+    def side(index: Index) -> Any:
+        return value_of(index, {**sizes, **named}, arrays)
+
+    wrong: Any = True
+    for one, other, sign in law.when:
+        wrong = wrong & _HOLDS[sign](side(one), side(other))
+    met = [_HOLDS[sign](side(one), side(other)) for one, other, sign in law.then]
+    kept: Any = met[0]
+    for more in met[1:]:
+        kept = kept & more if law.joined else kept | more
+    wrong = wrong & np.logical_not(kept)
+    every = np.broadcast_arrays(wrong, *named.values())
+    places = np.argwhere(every[0])
+    if not len(places):
+        return None
+    at = tuple(places[0])
+    return {n: int(grid[at]) for n, grid in zip(named, every[1:], strict=True)}
+
+
+def value_of(index: Index, names: Mapping[str, Any], arrays: Arrays) -> Any:
+    """Return an index at arrays of values; entries outside a table are 0."""
+    out: Any = index.offset
+    for atom, scale in index.terms:
+        match atom:
+            case str():
+                part = names[atom]
+            case Quotient(inner, divisor):
+                part = value_of(inner, names, arrays) // divisor
+            case Looked(operand, at):
+                part = _entries(arrays, operand, tuple(value_of(i, names, arrays) for i in at))
+        out = out + scale * part
+    return out
+
+
+def _entries(arrays: Arrays, operand: str, at: tuple[Any, ...]) -> Any:
+    table = arrays[operand]
+    places = np.broadcast_arrays(*map(np.asarray, at)) if at else []
+    inside: Any = np.bool_(True)
+    for place, extent in zip(places, table.shape, strict=True):
+        inside = inside & (place >= 0) & (place < extent)
+    kept = tuple(np.where(inside, place, 0) for place in places)
+    if 0 in table.shape:
+        return np.zeros(np.shape(inside), np.int64)
+    found: Any = np.asarray(table[kept] if kept else table[()], dtype=np.int64)
+    return np.where(inside, found, 0)

@@ -1,0 +1,530 @@
+"""Elements of tables as integers: each lookup, at each argument, is a coordinate of a region.
+
+In texts a lookup is written ``#2(v_b + 1)``: the number of an operand and its arguments, so that
+renaming variables renames it. A region has a coordinate for each lookup that it mentions; what is
+assumed of tables is said of every pair of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import combinations, product
+from typing import Any, TypeAlias
+
+from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
+from pycute_xe.kernel.spec.tables import Law
+
+__all__ = [
+    "Lookup",
+    "Tables",
+    "arguments_for",
+    "as_index",
+    "current",
+    "has_lookups",
+    "is_lookup",
+    "looks_up_by",
+    "opened",
+    "table_name",
+    "text_of",
+    "variables_of",
+]
+
+Texts: TypeAlias = "tuple[str, ...]"
+
+_NAME = re.compile(r"l\d+_\d+")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def table_name(number: int) -> str:
+    """Return how texts call a table."""
+    return f"#{number}"
+
+
+def has_lookups(text: str) -> bool:
+    """Whether a text looks anything up."""
+    return "#" in text
+
+
+def is_lookup(name: str) -> bool:
+    """Whether a coordinate is that of a lookup."""
+    return _NAME.fullmatch(name) is not None
+
+
+# ------------------------------------------------------------ reading texts
+# Texts of indices as values, in which sums are collected: equal ones then have one text.
+
+
+@lru_cache(maxsize=1 << 16)
+def as_index(text: str) -> Index | None:
+    """Return the index that a text says; None for a form that is no index.
+
+    >>> print(as_index("2*v_b + #0(v_b + 1 + 0) - floor((v_b + 4)/4)"))
+    2*v_b-(v_b/4)+#0[v_b+1]-1
+    """
+    form = text.replace("#", "_table_").replace(" mod ", " % ")
+    try:
+        return _index(ast.parse(form.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _index(node: ast.expr) -> Index:
+    match node:
+        case ast.Constant(int(value)):
+            return Index(None, value)
+        case ast.Name(name):
+            return Index(name)
+        case ast.UnaryOp(ast.USub(), inner):
+            return _index(inner) * -1
+        case ast.BinOp(left, ast.Add(), right):
+            return _index(left) + _index(right)
+        case ast.BinOp(left, ast.Sub(), right):
+            return _index(left) - _index(right)
+        case ast.BinOp(left, ast.Mult(), right) if (scale := _index(left)).is_constant:
+            return _index(right) * scale.offset
+        case ast.BinOp(left, ast.Mod(), ast.Constant(int(divisor))):
+            return _index(left) % divisor
+        case ast.Call(ast.Name("floor"), [ast.BinOp(inner, ast.Div(), ast.Constant(int(by)))], []):
+            return _index(inner) // by
+        case ast.Call(ast.Name(name), arguments, []) if name.startswith("_table_"):
+            return Index.element(f"#{name.removeprefix('_table_')}", *map(_index, arguments))
+        case _:
+            raise ValueError(ast.dump(node))
+
+
+@lru_cache(maxsize=1 << 16)
+def text_of(index: Index) -> str:
+    """Return the text of an index whose tables are numbers."""
+    parts: list[str] = []
+    for atom, scale in index.terms:
+        match atom:
+            case str():
+                inner = atom
+            case Quotient(of, divisor):
+                inner = f"floor(({text_of(of)})/{divisor})"
+            case Looked(operand, at):
+                inner = f"{operand}({', '.join(map(text_of, at))})"
+        parts.append(inner if scale == 1 else f"{scale}*{inner}")
+    if index.offset or not parts:
+        parts.append(str(index.offset))
+    return " + ".join(parts)
+
+
+def _canonical(text: str) -> str:
+    index = as_index(text)
+    return text.strip() if index is None else text_of(index)
+
+
+# ------------------------------------------------------------ lookups
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A coordinate: the element of a table at arguments, texts of variables and other coordinates.
+
+    ``needs`` are the variables on which it depends.
+    """
+
+    name: str
+    table: int
+    arguments: tuple[str, ...]
+    needs: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Lookups of one table whose arguments are constants apart: by how much beyond ``base``."""
+
+    base: Index
+    members: tuple[tuple[int, Lookup], ...]
+
+
+def _families(lookups: list[Lookup]) -> list[_Family] | None:
+    """Return lookups of a table with one argument, the least arguments first; None for others."""
+    groups: dict[Index, list[tuple[int, Lookup]]] = {}
+    for one in lookups:
+        index = as_index(one.arguments[0]) if len(one.arguments) == 1 else None
+        if index is None:
+            return None
+        groups.setdefault(index - index.offset, []).append((index.offset, one))
+    members = ((base, sorted(group, key=lambda m: m[0])) for base, group in groups.items())
+    return [_Family(base, tuple(group)) for base, group in members]
+
+
+@dataclass(eq=False)
+class Tables:
+    """The tables of a kernel and all lookups in them, by name and by what they look up.
+
+    ``operands`` are the names of tables by number, ``extents`` the extents of each as texts, and
+    ``laws`` what is assumed, with names of operands that are numbers of tables; ``shared`` are the
+    tables that share all rows out, by how many, as texts; ``made`` are tables
+    that were made of points, ``ends`` the least and the greatest number of their types.
+    """
+
+    operands: dict[int, str] = field(default_factory=dict[int, str])
+    extents: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    laws: tuple[Law, ...] = ()
+    shared: dict[int, str] = field(default_factory=dict[int, str])
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    by_name: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
+    said: dict[tuple[Texts, Texts, bool], list[str]] = field(
+        default_factory=dict["tuple[Texts, Texts, bool]", list[str]]
+    )
+    made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    numbers: dict[object, int] = field(default_factory=dict[object, int])
+    known: dict[tuple[int, tuple[str, ...]], Lookup] = field(
+        default_factory=dict[tuple[int, tuple[str, ...]], Lookup]
+    )
+
+    def resolved(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return a constraint with coordinates for its lookups, and their names, inner ones first.
+
+        >>> Tables().resolved("#0(#1(v_b + 0)) + 1 < v_b")
+        ('l0_1 + 1 < v_b', ('l1_0', 'l0_1'))
+        """
+        found: dict[str, None] = {}
+        while (start := text.rfind("#")) >= 0:  # the last one has none inside
+            opens, end = _between(text, start)
+            number = int(text[start + 1 : opens])
+            lookup = self.lookup(number, tuple(_arguments(text[opens + 1 : end])))
+            found |= dict.fromkeys(self.all_of(lookup))
+            text = f"{text[:start]}{lookup.name}{text[end + 1 :]}"
+        return text, self.ordered(found)
+
+    def lookup(self, number: int, arguments: tuple[str, ...]) -> Lookup:
+        """Return the coordinate of a lookup."""
+        at = tuple(map(_canonical, arguments))
+        if (number, at) not in self.known:
+            words = {w for text in at for w in _WORD.findall(text)} - {"floor", "mod"}
+            needs = frozenset[str]().union(
+                *(self.by_name[w].needs if is_lookup(w) else {w} for w in words)
+            )
+            made = Lookup(f"l{number}_{len(self.by_name)}", number, at, needs)
+            self.known[number, at] = self.by_name[made.name] = made
+        return self.known[number, at]
+
+    def all_of(self, lookup: Lookup) -> Iterator[str]:
+        """Yield a lookup and those in its arguments, the inner ones first."""
+        for text in lookup.arguments:
+            for word in _WORD.findall(text):
+                if is_lookup(word):
+                    yield from self.all_of(self.by_name[word])
+        yield lookup.name
+
+    def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return names of lookups in the order in which they were met: inner ones first."""
+        return tuple(sorted(set(names), key=lambda name: int(name.partition("_")[2])))
+
+    def needs(self, name: str) -> frozenset[str]:
+        """Return the variables on which a lookup depends."""
+        return self.by_name[name].needs
+
+    # ------------------------------------------------------------------ what is so of them
+
+    def axioms(self, new: Iterable[str], old: Iterable[str], all_laws: bool = False) -> list[str]:
+        """Return what is so of new coordinates beside others: equal arguments have equal values.
+
+        ``all_laws`` asks for those that make points of tables, and that proofs do without.
+        """
+        key = (tuple(new), tuple(old), all_laws)
+        if key not in self.said:
+            self.said[key] = self._axioms(*key)
+        return self.said[key]
+
+    def _axioms(self, new: Texts, old: Texts, all_laws: bool) -> list[str]:
+        fresh, others = [self.by_name[n] for n in new], [self.by_name[n] for n in old]
+        everyone = [*fresh, *others]
+        mine = {one.name for one in fresh}
+        out: list[str] = []
+        for table in dict.fromkeys(one.table for one in fresh):
+            own = [one for one in everyone if one.table == table]
+            out += self._beside(table, own, mine)
+        for law in self.laws:
+            if (all_laws or not law.late) and not law.of_pairs:
+                out += self._instances(law, everyone, mine)
+        return list(dict.fromkeys(out))
+
+    def _beside(self, table: int, own: list[Lookup], mine: set[str]) -> Iterator[str]:
+        """Yield what is so of the elements of one table, of which some are new."""
+        families = _families(own)
+        if families is None:
+            for one, other in combinations(own, 2):
+                if {one.name, other.name} & mine:
+                    yield from self._congruent(one, other)
+            return
+        laws = [law for law in self.laws if law.of_pairs == table_name(table)]
+        for family in families:
+            for (_, one), (_, other) in combinations(family.members, 2):
+                if {one.name, other.name} & mine:
+                    yield from self._in_order(laws, one, other)
+        for first, second in combinations(families, 2):
+            both = [*first.members, *second.members]
+            if {one.name for _, one in both} & mine:
+                yield self._by_cases(laws, first, second)
+
+    def _by_cases(self, laws: list[Law], first: _Family, second: _Family) -> str:
+        """Return what is so, by how far apart the arguments of two families are."""
+        apart = text_of(first.base - second.base)
+        steps = sorted({b - a for a, _ in first.members for b, _ in second.members})
+        cases = [(f"{apart} < {steps[0]}", steps[0] - 1)]
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            cases.append((f"{apart} = {step}", step))
+            if after is None:
+                cases.append((f"{apart} > {step}", step + 1))
+            elif after > step + 1:
+                cases.append((f"{step} < {apart} < {after}", step + 1))
+        out: list[str] = []
+        for condition, value in cases:
+            said = [condition]
+            for a, one in first.members:
+                for b, other in second.members:
+                    if value + a == b:
+                        said.append(f"{one.name} = {other.name}")
+                    else:
+                        pair = (one, other) if value + a < b else (other, one)
+                        said += self._in_order(laws, *pair)
+            out.append(" and ".join(f"({text})" for text in dict.fromkeys(said)))
+        return " or ".join(f"({text})" for text in out)
+
+    def _in_order(self, laws: list[Law], one: Lookup, other: Lookup) -> Iterator[str]:
+        """Yield what is so of an element and one behind it."""
+        first, second = (as_index(x.arguments[0]) for x in (one, other))
+        if first is None or second is None:
+            return
+        by_key = {(x.table, x.arguments): x for x in (one, other)}
+        for law in laws:
+            named = dict(zip((name for name, _ in law.over), (first, second), strict=True))
+            text = self._instance(replace(law, when=law.when[1:]), named, by_key, set())
+            if text:
+                yield text
+
+    def ordinary(self, names: Iterable[str]) -> str:
+        """Return that elements are numbers as they are found in tables: -1 and small ones."""
+        return " and ".join(f"-1 <= {name} < {LARGE}" for name in names) or "true"
+
+    def possible(self, names: Iterable[str]) -> str:
+        """Return that elements are numbers of their types."""
+        texts: list[str] = []
+        for name in names:
+            low, high = self.ends[self.by_name[name].table]
+            texts.append(f"{low} <= {name} <= {high}")
+        return " and ".join(texts) or "true"
+
+    def _congruent(self, one: Lookup, other: Lookup) -> Iterator[str]:
+        apart: list[str] = []
+        for a, b in zip(one.arguments, other.arguments, strict=True):
+            first, second = as_index(a), as_index(b)
+            rest = None if first is None or second is None else first - second
+            if rest is not None and rest.is_constant:
+                if rest.offset:
+                    return
+                continue
+            apart.append(f"{a} != {b}")
+        yield " or ".join([*apart, f"{one.name} = {other.name}"])
+
+    def _instances(self, law: Law, everyone: list[Lookup], mine: set[str]) -> Iterator[str]:
+        """Yield a law for all coordinates of which it speaks, new ones among them."""
+        by_key = {(x.table, x.arguments): x for x in everyone}
+        candidates = [self._candidates(law, name, everyone) for name, _ in law.over]
+        for values in product(*candidates):
+            named = dict(zip((name for name, _ in law.over), values, strict=True))
+            used: set[str] = set()
+            try:
+                text = self._instance(law, named, by_key, used)
+            except KeyError:
+                continue
+            if text and used & mine:
+                yield text
+
+    def _candidates(self, law: Law, name: str, everyone: list[Lookup]) -> list[Index]:
+        """Return the arguments at which a variable of a law makes it speak of some lookup."""
+        out: dict[Index, None] = {}
+        for looked in law.looked:
+            for place, index in enumerate(looked.at):
+                if index.names != {name} or dict(index.terms).get(name) != 1 or index.looked_up:
+                    continue
+                for one in everyone:
+                    if table_name(one.table) == looked.operand:
+                        given = as_index(one.arguments[place])
+                        if given is not None:
+                            out[given - index.offset] = None
+        return list(out)
+
+    def _instance(
+        self,
+        law: Law,
+        named: Mapping[str, Index],
+        by_key: Mapping[tuple[int, tuple[str, ...]], Lookup],
+        used: set[str],
+    ) -> str:
+        """Return a law at values of its variables; empty where it says nothing there."""
+
+        def text(index: Index) -> str:
+            return text_of(_with_names(index.substitute(named), by_key, used))
+
+        otherwise: list[str] = []
+        for one, other, sign in (*law.ranges(named), *law.when):
+            apart = one.substitute(named) - other.substitute(named)
+            if apart.is_constant:
+                if not (apart.offset < 0 if sign == "<" else apart.offset != 0):
+                    return ""
+                continue
+            otherwise.append(f"{text(one)} {_CONTRARY[sign]} {text(other)}")
+        then = [f"{text(one)} {sign} {text(other)}" for one, other, sign in law.then]
+        if not law.joined:
+            return " or ".join([*otherwise, *then])
+        both = " and ".join(f"({t})" for t in then)
+        return " or ".join([*otherwise, f"({both})"]) if otherwise else both
+
+
+LARGE = 1 << 16
+"""Beyond the elements of the tables that are made where it does not matter."""
+
+_CONTRARY = {"<": ">=", "!=": "="}
+
+
+def _with_names(
+    index: Index, by_key: Mapping[tuple[int, tuple[str, ...]], Lookup], used: set[str]
+) -> Index:
+    """Return an index with coordinates for lookups. Raises `KeyError` for one that has none."""
+    out = Index(None, index.offset)
+    for atom, scale in index.terms:
+        match atom:
+            case str():
+                part = Index(atom)
+            case Quotient(inner, divisor):
+                part = _with_names(inner, by_key, used) // divisor
+            case Looked(operand, at):
+                texts = tuple(text_of(_with_names(i, by_key, used)) for i in at)
+                name = by_key[int(operand[1:]), texts].name
+                used.add(name)
+                part = Index(name)
+        out = out + part * scale
+    return out
+
+
+def variables_of(text: str) -> frozenset[str]:
+    """Return the variables in a text, those inside lookups too."""
+    return frozenset(_WORD.findall(text)) - {"floor", "mod", "and", "or", "not", "true", "false"}
+
+
+# ------------------------------------------------------------ arguments for elements
+# Two lookups in one table are of one element where their arguments are the same: what a sum looks
+# up by its own variables is told by the arguments, never by the element, which is not known.
+
+
+def arguments_for(texts: Sequence[str], bounds: Sequence[frozenset[str]]) -> list[Texts] | None:
+    """Return texts in the place of each of some, which are equal where all of these are.
+
+    Texts look nothing up any more by the variables that are bound there. None where they are not
+    made alike.
+
+    >>> arguments_for(("#0(x) + 16*y", "#0(z + 1) + y"), [frozenset("xy"), frozenset("zy")])
+    [('x', 'z + 1'), ('16*y', 'y')]
+    """
+    indices = [as_index(text) for text in texts]
+    known = [index for index in indices if index is not None]
+    return _alike(known, bounds) if len(known) == len(indices) else None
+
+
+def _alike(indices: Sequence[Index], bounds: Sequence[frozenset[str]]) -> list[Texts] | None:
+    parts = [_parted(index, bound) for index, bound in zip(indices, bounds, strict=True)]
+    if len({tuple(_shape(*atom) for atom in mine) for mine, _ in parts}) > 1:
+        return None
+    out: list[Texts] = []
+    for number in range(len(parts[0][0])):
+        inside = [_inside(mine[number][0]) for mine, _ in parts]
+        for each in zip(*inside, strict=True):
+            inner = _alike(each, bounds)
+            if inner is None:
+                return None
+            out += inner
+    rests = tuple(text_of(rest) for _, rest in parts)
+    return out if out and set(rests) == {"0"} else [*out, rests]
+
+
+def _parted(index: Index, bound: frozenset[str]) -> tuple[list[tuple[Atom, int]], Index]:
+    """Part an index into what looks up by bound variables, and the rest."""
+    mine = [(a, s) for a, s in index.terms if _looks_up(a, bound)]
+    mine.sort(key=lambda pair: _shape(*pair))
+    return mine, Index.of({a: s for a, s in index.terms if (a, s) not in mine}, index.offset)
+
+
+def _looks_up(atom: Atom, bound: frozenset[str]) -> bool:
+    match atom:
+        case str():
+            return False
+        case Quotient(inner):
+            return any(_looks_up(a, bound) for a, _ in inner.terms)
+        case Looked(_, at):
+            return any(index.names & bound for index in at)
+
+
+def _shape(atom: Atom, scale: int) -> tuple[str, int]:
+    match atom:
+        case str():
+            return atom, scale
+        case Quotient(_, divisor):
+            return f"/{divisor}", scale
+        case Looked(operand, _):
+            return operand, scale
+
+
+def _inside(atom: Atom) -> tuple[Index, ...]:
+    match atom:
+        case str():
+            return ()
+        case Quotient(inner):
+            return (inner,)
+        case Looked(_, at):
+            return at
+
+
+def looks_up_by(text: str, bound: frozenset[str]) -> bool:
+    """Whether a text looks something up at a place that bound variables tell."""
+    starts = (i for i, letter in enumerate(text) if letter == "#")
+    return any(bound & {*_WORD.findall(text[slice(*_between(text, i))])} for i in starts)
+
+
+def _between(text: str, start: int) -> tuple[int, int]:
+    """Return where the parentheses behind a place open and close."""
+    opens = text.index("(", start)
+    depth = 0
+    for end in range(opens, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if not depth:
+            return opens, end
+    raise ValueError(text)
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """Yield the arguments between parentheses."""
+    depth, start = 0, 0
+    for i, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            yield text[start:i]
+            start = i + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+# ------------------------------------------------------------ the tables of a proof
+
+_NONE = Tables()
+_tables: ContextVar[Tables | None] = ContextVar("_tables", default=None)
+
+
+def opened(tables: Tables) -> None:
+    """Say which tables the regions of a proof speak of."""
+    _tables.set(tables)
+
+
+def current() -> Tables:
+    """Return the tables of the proof; outside of one there are none."""
+    return _tables.get() or _NONE

@@ -1,0 +1,195 @@
+"""Tables made of a point: its lookups have the values they have there, the rest meets all laws.
+
+A disproof names a place and the few elements of tables that matter there. It is run with whole
+tables: where none is found that meets what is assumed, nothing is disproved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.holding.patience import charge
+from pycute_xe.kernel.spec.tables import Law, law_broken
+from pycute_xe.verifying.lookups import Tables, as_index, current, is_lookup, table_name
+from pycute_xe.verifying.refusing import undecided
+
+__all__ = ["MADE", "element_at", "tables_of", "with_tables"]
+
+Array = NDArray[Any]
+
+MADE = "#"
+"""The name under which a point has the number of its tables."""
+MAKING = 400
+"""Units for tables that are made."""
+MOST = 1 << 20
+"""Entries of a table that is made."""
+
+
+def with_tables(point: dict[str, int]) -> dict[str, int]:
+    """Return a point with tables, where there are any lookups at all in the kernel.
+
+    Raises `UndecidableError` where none are found that meet what is assumed of them.
+    """
+    tables = current()
+    if not tables.operands:
+        return point
+    charge(MAKING)
+    made = _made(tables, point)
+    if made is None:
+        raise undecided("no tables were found that show it and meet what is assumed", "run it")
+    key = tuple((name, array.shape, array.tobytes()) for name, array in made.items())
+    if key not in tables.numbers:
+        tables.numbers[key] = len(tables.made)
+        tables.made.append(made)
+    return {**point, MADE: tables.numbers[key]}
+
+
+def tables_of(point: Mapping[str, int]) -> dict[str, Array]:
+    """Return the tables of a point by the names of operands."""
+    if MADE not in point:
+        return {}
+    tables = current()
+    made = tables.made[point[MADE]]
+    return {name: made[table_name(i)] for i, name in tables.operands.items()}
+
+
+def element_at(number: int | None, table: int, at: tuple[int, ...]) -> int:
+    """Return an element of a table that was made. Raises `UndecidableError` outside of it."""
+    if number is None:
+        raise undecided("a table is looked up where none was made", "run it")
+    array = current().made[number][table_name(table)]
+    if not all(0 <= i < n for i, n in zip(at, array.shape, strict=True)):
+        raise undecided("an element outside a table is asked for", "look up inside")
+    return int(array[at])
+
+
+def _made(tables: Tables, point: Mapping[str, int]) -> dict[str, Array] | None:
+    known = _known(tables, point)
+    if known is None:
+        return None
+    shapes = {
+        i: tuple(_value(text, point) for text in texts) for i, texts in tables.extents.items()
+    }
+    if any(np.prod(shape, dtype=np.float64) > MOST for shape in shapes.values()):
+        return None
+    for style in STYLES:
+        made: dict[str, Array] = {}
+        for i, shape in shapes.items():
+            made[table_name(i)] = _filled(tables, point, i, shape, known.get(i, {}), style)
+        for i, shape in shapes.items():
+            if not shape and () not in known.get(i, {}):
+                _raise(tables, point, made, table_name(i))
+        if all(law_broken(law, made, point) is None for law in tables.laws):
+            return made
+    return None
+
+
+def _known(
+    tables: Tables, point: Mapping[str, int]
+) -> dict[int, dict[tuple[int, ...], int]] | None:
+    """Return the elements that a point tells, by table; None where two of them disagree."""
+    out: dict[int, dict[tuple[int, ...], int]] = {}
+    for name in point:
+        if not is_lookup(name):
+            continue
+        one = tables.by_name[name]
+        at = tuple(_value(text, point) for text in one.arguments)
+        if out.setdefault(one.table, {}).setdefault(at, point[name]) != point[name]:
+            return None
+    return out
+
+
+def _value(text: str, point: Mapping[str, int]) -> int:
+    index = as_index(text)
+    if index is None:
+        raise undecided("an index has an unknown form", form=text)
+    return index.at(point)
+
+
+STYLES = ("different", "zero", "last")
+"""How entries are filled of which nothing is known."""
+
+
+def _filled(
+    tables: Tables,
+    point: Mapping[str, int],
+    number: int,
+    shape: tuple[int, ...],
+    known: Mapping[tuple[int, ...], int],
+    style: str,
+) -> Array:
+    """Return a table with the entries that are known."""
+    name = table_name(number)
+    mine = [law for law in tables.laws if any(x.operand == name for x in law.looked)]
+    array = np.zeros(shape, np.int64)
+    fixed = {at: value for at, value in known.items() if _inside(at, shape)}
+    if len(shape) == 1 and any(_is_rising(law, name) for law in mine):
+        return _rising(array, fixed, mine, point)
+    if style == "different" and array.size:
+        below = _below(mine, name, point)
+        taken = set(fixed.values())
+        free = (n for n in range(array.size + len(taken)) if n not in taken)
+        flat = np.array([next(free) for _ in range(array.size)], np.int64)
+        array = (flat if below is None else flat % max(1, below)).reshape(shape)
+    if style == "last" and (below := _below(mine, name, point)) is not None:
+        array = np.full(shape, max(0, below - 1), np.int64)
+    for at, value in fixed.items():
+        array[at] = value
+    return array
+
+
+def _inside(at: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return all(0 <= i < n for i, n in zip(at, shape, strict=True))
+
+
+def _is_rising(law: Law, name: str) -> bool:
+    (one, other, sign), *_ = law.then
+    tables = [x.operand for x in law.looked]
+    return len(law.over) == 2 and sign == "<=" and tables == [name, name] and one != other
+
+
+def _rising(
+    array: Array, fixed: Mapping[tuple[int, ...], int], laws: list[Law], point: Mapping[str, int]
+) -> Array:
+    """Fill a table that rises: each entry is the one before it, where it is not known."""
+    ends = [law.then[0][1] for law in laws if law.late and law.then[0][2] == "="]
+    last = max((to.at(point) for to in ends if not to.looked_up), default=None)
+    so_far = 0
+    for i in range(len(array)):
+        so_far = fixed.get((i,), so_far)
+        array[i] = so_far
+    if len(array) > 1 and last is not None and (len(array) - 1,) not in fixed:
+        array[-1] = last
+    return array
+
+
+def _below(laws: list[Law], name: str, point: Mapping[str, int]) -> int | None:
+    """Return below what the entries of a table are; None where no law says it alone."""
+    for law in laws:
+        for one, other, sign in law.then:
+            mine = len(one.looked_up) == 1 and str(one).startswith(f"{name}[")
+            if sign == "<" and mine and not other.looked_up and other.names <= point.keys():
+                return other.at(point)
+    return None
+
+
+def _raise(tables: Tables, point: Mapping[str, int], made: dict[str, Array], name: str) -> None:
+    """Give a scalar the least value that breaks no law, of a few that are tried."""
+    for value in _values(point, made):
+        made[name] = np.array(value, np.int64)
+        if all(law_broken(law, made, point) is None for law in tables.laws):
+            return
+
+
+def _values(point: Mapping[str, int], made: Mapping[str, Array]) -> Iterator[int]:
+    yield from range(9)
+    sizes = {value for name, value in point.items() if name.startswith("S_")}
+    entries = {
+        int(n) for array in made.values() if array.size for n in (array.max(), np.ptp(array))
+    }
+    steps = {int(np.diff(a).max()) for a in made.values() if a.ndim == 1 and a.size > 1}
+    yield from sorted(n for n in sizes | entries | steps if n >= 9)
