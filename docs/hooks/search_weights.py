@@ -29,6 +29,7 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("atoms/names/XE_2D_Packed", 1.0),
     ("atoms/names/XE_2D", 2.5),
     ("atoms/names/", 0.3),
+    ("atoms/sizes/", 0.3),
     ("gallery", 0.5),
     ("design", 0.5),
     ("wanted", 0.5),
