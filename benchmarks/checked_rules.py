@@ -31,18 +31,19 @@ TYPES = (
 NAMES = ("", "XE_2D_U16x32x32_LD_N", "XE_2D_U16x8x16_LD_N", "XE_2D_U8x32x32_LD_N",
          "XE_2D_TF32x16x8_LD_N", "XE_2D_U16x32x16_ST_N")  # fmt: skip
 OTHERS: dict[str, Any] = {
-    "copies": (*[("", "")] * 6, *((a, b) for a in NAMES for b in NAMES)),
+    "copies": tuple((a, b) for a in NAMES for b in NAMES),
     "schedules": ("gemm", "slm_gemm", "specialised_gemm", "split_k 4"),
     "modes": (0, 128, 256),
-    "epilogue_tiles": ((), (), (8, 16), (16, 32)),
+    "epilogue_tiles": ((), (8, 16), (16, 32)),
 }
 
 
 def drawn(space: Space, chosen: random.Random) -> Candidate:
     """A candidate of a space of which no list is made."""
     m, n, k, *others = (chosen.choice(axis) for axis in space.axes.values())
-    grid, stages, rows, *more = others
-    return Candidate((m, n, k), grid, stages, rows, space.types, space.orders, *more)
+    grid, stages, rows, copies, *more = others
+    copies = chosen.choice((copies, ("", "")))  # most named copies do not fit
+    return Candidate((m, n, k), grid, stages, rows, space.types, space.orders, copies, *more)
 
 
 def judged(candidate: Candidate, target: str) -> str:

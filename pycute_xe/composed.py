@@ -15,10 +15,11 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, cosize, slice_and_offset
+from pycute_xe.layout.core import has_none
 from pycute_xe.notation import cpp_tree
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
-from pycute_xe.typing import Coord, Shape, is_tuple, shown
+from pycute_xe.typing import Coord, Shape, shown
 
 __all__ = ["AnyLayout", "AnyPlaced", "ComposedLayout", "Placed", "on_domain", "on_tensors"]
 
@@ -128,7 +129,7 @@ class ComposedLayout:
     def __call__(self, *coord: Coord) -> Any:
         """Return the offset of a coordinate, or the slice where it holds ``None``."""
         crd: Coord = coord[0] if len(coord) == 1 else coord
-        if _has_none(crd):
+        if has_none(crd):
             return self.sliced(crd)
         return self.swizzle(self.offset + self.layout(crd))
 
@@ -151,10 +152,6 @@ class ComposedLayout:
     def __str__(self) -> str:
         """As CuTe prints: ``swizzle o offset o layout``."""
         return f"{self.swizzle} o {self.offset} o {self.layout}"
-
-
-def _has_none(coord: Coord) -> bool:
-    return any(map(_has_none, coord)) if is_tuple(coord) else coord is None
 
 
 Rest = ParamSpec("Rest")

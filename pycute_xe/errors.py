@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 
 __all__ = [
     "MOST_QUOTED",
+    "plural",
     "CongruenceError",
     "CoordError",
     "CuteError",
@@ -104,6 +105,15 @@ def with_article(noun: str) -> str:
     ('an int', 'a Kernel')
     """
     return f"{'an' if noun[:1].lower() in 'aeio' or noun == 'ndarray' else 'a'} {noun}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "row"), plural(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def meant(value: Any, level: int = 0) -> str:

@@ -21,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -322,18 +323,35 @@ def main() -> int:
     with served(given.site) as address:
         times = [cold(command, address) for _ in range(given.cold)]
         print(f"playground: first answer after {statistics.median(times):.1f} s, fresh profile")
-        with browser(command) as page:
-            seen = [*interactions(page, address), *site_doings.doings(page, address, given.site)]
-            terms = list(site_search.check(page, address))
-            pages = list(site_pages.measured(page, address, given.site))
-            judged = list(site_pages.accessible(page, address))
-            errors = page.errors
+        # The search is judged by its time, so nothing runs beside it.
+        terms, errors = _alone(command, lambda page: site_search.check(page, address))
+        tasks: tuple[Callable[[Chromium], Iterator[str]], ...] = (
+            lambda page: interactions(page, address),
+            lambda page: site_pages.accessible(page, address, "default"),
+            lambda page: site_pages.measured(page, address, given.site, 1300),
+            lambda page: site_pages.accessible(page, address, "slate"),
+            lambda page: site_pages.measured(page, address, given.site, 400),
+            lambda page: site_doings.doings(page, address, given.site),
+        )
+        site_pages.axe()  # installed once, before two ask for it
+        with ThreadPoolExecutor(2) as pool:
+            done = list(pool.map(lambda task: _alone(command, task), tasks))
+    tried, light, wide, dark, narrow, more = (seen for seen, _ in done)
+    errors += [error for _, some in done for error in some]
     print(
-        f"site: {len(seen)} interactions, {len(terms)} terms, {len(errors)} errors on the console"
+        f"site: {len(tried) + len(more)} interactions, {len(terms)} terms, "
+        f"{len(errors)} errors on the console"
     )
-    print(f"site: {', '.join(pages)}; {len(judged)} views without violations")
+    views = len(light) + len(dark)
+    print(f"site: {', '.join([*narrow, *wide])}; {views} views without violations")
     print("\n".join(errors[:5]))
     return int(bool(errors))
+
+
+def _alone(command: str, task: Callable[[Chromium], Iterator[str]]) -> tuple[list[str], list[str]]:
+    """Do something in a browser of its own: what was seen, and the errors of its console."""
+    with browser(command) as page:
+        return list(task(page)), page.errors
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ def doings(page: Chromium, address: str, site: Path) -> Iterator[str]:
     """Yield what was seen to work; raise where something does not."""
     resized(page, 1300)
     yield from _figures(page, address)
+    yield from _sizes(page, address)
+    yield from _gallery(page, address)
     yield from _exercises(page, address)
     yield from _copies(page, address)
     yield from _moves(page, address)
@@ -41,7 +43,7 @@ def _figures(page: Chromium, address: str) -> Iterator[str]:
     for path, words in ((ATOM, "work-item T3: 16 cells"), ("paths/ownership/", "T3: 8 cells")):
         go(page, f"{address}/{path}")
         page.until(FIGURE)
-        page.value(f"{FIGURE}.scrollIntoView()")
+        page.value(f"{FIGURE}.scrollIntoView({{block: 'center'}})")
         spot = page.value(
             f"(() => {{ const r = {FIGURE}.querySelector('.c.t3 :is(rect, path)')"
             ".getBoundingClientRect(); return [r.x + 3, r.y + 3]; })()"
@@ -57,11 +59,69 @@ def _figures(page: Chromium, address: str) -> Iterator[str]:
         yield _expect(page, f"{FIGURE}.dataset.owner === 't1'", f"arrow keys on {path}")
         lit = f"[...{FIGURE}.querySelectorAll('.c.cx-on')]"
         yield _expect(page, f"{lit}.every(c => c.matches('.t1'))", f"all of T1 on {path}")
+        page.key("ArrowDown")
+        page.key("ArrowDown")
+        framed = f"{FIGURE}.querySelectorAll('.cx-value, .cx-mark').length > 0"
+        yield _expect(page, framed, f"a value is framed on {path}")
+        yield _expect(page, f"/V1/.test({WORDS})", f"the value is told on {path}")
         page.key("Escape")
         yield _expect(page, f"!{FIGURE}.classList.contains('cx-lit')", f"escape on {path}")
+    go(page, f"{address}/atoms/names/XE_2D_U16x16x16_LD_N/")
+    page.until(FIGURE)
+    page.value(f"{FIGURE}.focus()")
+    page.key("ArrowRight")
+    for mode in ("V", "T", "N"):
+        page.value(
+            "[...document.querySelectorAll('.drawing-switch button')]"
+            f".find(b => b.textContent === '{mode}').click()"
+        )
+        shown = f"{FIGURE}.getAttribute('aria-label').endsWith('_{mode}')"
+        yield _expect(page, f"{shown} && {FIGURE}.dataset.owner === 't0'", f"switch to {mode}")
+
+
+def _sizes(page: Chromium, address: str) -> Iterator[str]:
+    """Pages of templates: sizes chosen there are answered, refused, and kept in the address."""
+    box = "document.querySelector('.sizes')"
+    go(page, f"{address}/atoms/sizes/XE_LOAD_2D_TRANSPOSE/")
+    for rows, part in (("8", "<32,8,8> on bmg"), ("1", "Way out")):
+        page.value(
+            f"(() => {{ delete {box}.dataset.answered; "
+            f"const f = {box}.querySelector('[name=rows]'); f.value = '{rows}'; "
+            "f.dispatchEvent(new Event('change', {bubbles: true})); })()"
+        )
+        page.until(f"{box}.dataset.answered")
+        words = f"{box}.querySelector('[data-results]').textContent"
+        yield _expect(page, f"{words}.includes({json.dumps(part)})", f"{rows} rows chosen")
+    yield _expect(page, "location.search.includes('rows=1')", "sizes in the address")
+    go(page, f"{address}/atoms/sizes/XE_DPAS_TT-8-bit/?M=4&D=s32&A=u8&B=s8&C=s32&target=pvc")
+    page.until(f"{box}.dataset.answered")
+    words = f"{box}.querySelector('[data-results]').textContent"
+    yield _expect(page, f"{words}.includes('XE_DPAS_TT<4,s32,u8,s8,s32> on pvc')", "sizes given")
+
+
+def _gallery(page: Chromium, address: str) -> Iterator[str]:
+    """The gallery finds by words, operation, atom, type and target; the address keeps it."""
+    shown = "[...document.querySelectorAll('.gallery > li:not([hidden])')].map(li => li.id)"
+    for asked, wanted in (
+        ("q=fused+bias", "kernel-bias-relu"), ("operation=coalesce", "coalesced"),
+        ("atom=XE_LOAD_2D_TRANSPOSE", "kernel-gemm-a-column"), ("type=s8", "kernel-int8"),
+        ("target=pvc", "kernel-attention"),
+    ):  # fmt: skip
+        go(page, f"{address}/gallery/?{asked}")
+        found = page.value(shown)
+        if wanted not in found or "row-major" in found:
+            raise RuntimeError(f"gallery, {asked}: {found}")
+        yield f"gallery, {asked}"
+    go(page, f"{address}/gallery/kernel-bias-relu/")
+    fold = "document.querySelector('.beside details')"
+    page.value(f"{fold}.querySelector('summary').click()")
+    yield _expect(page, f"{fold}.open && /r\\d/.test({fold}.innerText)", "code beside a statement")
 
 
 def _exercises(page: Chromium, address: str) -> Iterator[str]:
+    for path in ("paths/ownership/", "paths/kernel/"):
+        go(page, f"{address}/{path}")
+        yield from _answered(page, path)
     go(page, f"{address}/paths/layouts/")
     box = "document.querySelector('.exercise')"
     for text, verdict in (("(3,4):(1,3)", "wrong"), ("(3,4:", "refused"), ("(3,4):(4,1)", "right")):
@@ -72,6 +132,10 @@ def _exercises(page: Chromium, address: str) -> Iterator[str]:
         yield _expect(
             page, f"{box}.dataset.verdict === '{verdict}'", f"an answer that is {verdict}"
         )
+    yield from _answered(page, "paths/layouts/")
+
+
+def _answered(page: Chromium, path: str) -> Iterator[str]:
     boxes = "[...document.querySelectorAll('.exercise')]"
     page.value(
         f"{boxes}.forEach(b => {{ b.querySelector('input').value = "
@@ -79,7 +143,7 @@ def _exercises(page: Chromium, address: str) -> Iterator[str]:
     )
     page.until(f"{boxes}.every(b => b.dataset.verdict)")
     yield _expect(
-        page, f"{boxes}.every(b => b.dataset.verdict === 'right')", "every answer is right"
+        page, f"{boxes}.every(b => b.dataset.verdict === 'right')", f"every answer of {path}"
     )
 
 
@@ -104,13 +168,13 @@ def _copies(page: Chromium, address: str) -> Iterator[str]:
 
 
 def _moves(page: Chromium, address: str) -> Iterator[str]:
-    go(page, f"{address}/gallery/#row-major")
-    page.value("document.querySelector('#row-major ~ p a[href*=playground]').click()")
+    go(page, f"{address}/gallery/row-major/")
+    page.value("document.querySelector('article a[href*=playground]').click()")
     page.until("location.pathname.endsWith('/playground/')")
     page.until("document.querySelector('[data-results]')?.innerText.includes('(4,6):(6,1)')")
     yield "from the gallery to the playground"
     page.value("history.back()")
-    page.until("location.pathname.endsWith('/gallery/') && location.hash === '#row-major'")
+    page.until("location.pathname.endsWith('/gallery/row-major/')")
     yield "back to the gallery"
     page.until("document.querySelector('[data-md-component=palette] label:not([hidden])')")
     page.value("document.querySelector('[data-md-component=palette] label:not([hidden])').click()")

@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from urllib.parse import parse_qsl
 from xml.etree import ElementTree
 
 import api_pages
 import atom_names
+import atom_sizes
+import executed
 import exercises
+import figure_modes
+import gallery_kernels
 import gallery_page
+import gallery_records
 import page_looks
 import pytest
+import repository
 import search_weights
+import social_pictures
 
 import pycute_xe as cx
-from pycute_xe.cutlass import shipped_names
+from pycute_xe.cutlass import catalogue, shipped_names
 from pycute_xe.playground import answer
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -28,6 +36,14 @@ def _value(expression: str) -> str:
     return "refused" if "error" in shown else shown["parts"][0][1]
 
 
+def _is_shown(condition: str, given: str) -> bool:
+    """Whether the playground answers a request, with the answer put in, by some words."""
+    fields, _, words = condition.partition(" => ")
+    request = {key: value.replace("?", given) for key, value in parse_qsl(fields)}
+    shown = answer(request)
+    return "error" not in shown and all(w in shown["parts"][0][1] for w in words.split(" & "))
+
+
 def _asked(page: Path) -> list[exercises.Exercise]:
     return exercises.exercises(page.read_text(encoding="utf-8"))
 
@@ -36,7 +52,9 @@ def _asked(page: Path) -> list[exercises.Exercise]:
 def test_the_answers_of_exercises_are_right_and_others_are_wrong(page: Path) -> None:
     for asked in _asked(page):
         for given, right in ((asked.answer, True), ("7:3", False)):
-            if asked.kind == "holds":
+            if asked.kind == "asks":
+                assert _is_shown(asked.condition, given) == right, asked
+            elif asked.kind == "holds":
                 holds = _value(asked.condition.replace("?", given, 1)) == "True"
                 assert holds == right, asked
             else:
@@ -47,6 +65,15 @@ def test_each_of_the_ten_steps_has_an_exercise() -> None:
     text = (DOCS / "paths" / "layouts.md").read_text(encoding="utf-8")
     steps = re.split(r"^## \d+\. ", text, flags=re.MULTILINE)[1:]
     assert [len(exercises.exercises(step)) for step in steps] == [1] * 10
+
+
+@pytest.mark.parametrize("page", PATHS, ids=lambda page: page.stem)
+def test_a_path_says_how_long_it_takes_and_counts_its_steps(page: Path) -> None:
+    title, text = page.read_text(encoding="utf-8").split("\n", 1)
+    steps = re.findall(r"^## (\d+)\. ", text, re.MULTILINE)
+    assert re.search(r"About \d+ minutes\.", text)
+    assert steps == [str(number + 1) for number in range(len(steps))]
+    assert title.endswith(f"in {['eight', 'ten'][len(steps) == 10]} steps")
 
 
 def test_an_exercise_shows_its_question_a_field_and_the_answer_in_a_fold() -> None:
@@ -95,13 +122,81 @@ def test_a_small_picture_has_each_element_once_per_panel() -> None:
     assert {int(count) for _, count in counts} == {8}
 
 
-def test_the_gallery_has_sixty_addresses_and_no_drawing_twice() -> None:
+def test_the_gallery_has_sixty_layouts_and_twenty_kernels_each_at_an_address() -> None:
     rows = tomllib.loads((DOCS / "gallery.toml").read_text(encoding="utf-8"))["layout"]
-    assert len({row["id"] for row in rows}) == len(rows) >= 60
+    entries = gallery_page.entries()
+    names = [one.name for one in entries]
+    assert len(set(names)) == len(names)
+    assert len(rows) >= 60
+    assert len(entries) - len(rows) >= 20
     page = gallery_page.page()
-    assert all(f"{{ #{row['id']} }}" in page for row in rows)
-    drawn = re.findall(r'<svg [^>]*\bid="(cx-[^"]+)"', page)
-    assert len(drawn) == len(set(drawn)) > 50
+    for one in entries:
+        assert f'<li id="{one.name}"' in page
+        assert one.small.startswith(("<svg ", "<span "))
+    for row in rows:
+        shown = gallery_page.entry_page(names.index(row["id"]))
+        assert "| claim | " in shown
+        assert "| proof | " in shown
+        assert "```python" in shown
+
+
+def test_the_gallery_refuses_a_layout_that_is_not_what_it_claims() -> None:
+    row = {"id": "x", "title": "x", "shows": "x", "expression": "(2,3):(3,1)"}
+    gallery_page._claimed({**row, "formula": "3*i + j"})
+    with pytest.raises(ValueError, match="is taken to"):
+        gallery_page._claimed({**row, "formula": "i + 2*j"})
+
+
+def test_the_gallery_finds_by_operation_atom_type_and_target() -> None:
+    page = gallery_page.page()
+    for facet, value in (
+        ("operation", "composition"), ("operation", "mma"), ("atom", "XE_LOAD_2D_VNNI"),
+        ("type", "bf16"), ("target", "bmg"),
+    ):  # fmt: skip
+        assert f'name="{facet}"' in page
+        assert re.search(rf'data-{facet}="[^"]*\b{value}\b', page), value
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", gallery_records.names())
+def test_what_is_recorded_of_a_kernel_is_the_kernel(name: str) -> None:
+    record = gallery_kernels.GalleryKernel(name).record
+    assert record["listing"] == str(gallery_records.kernel_of(name)), "make the record anew"
+    assert record["verdict"]["answer"] == "proved"
+    assert record["made"]["scratch"] == 0
+    statements = [title for _, title, _ in record["made"]["parts"]]
+    assert len(statements) > 4
+
+
+def test_a_recorded_proof_and_machine_code_are_what_the_library_and_the_compiler_say() -> None:
+    record = gallery_kernels.GalleryKernel("relu").record
+    kernel = gallery_records.kernel_of("relu")
+    assert gallery_records.verdict_of(kernel) == record["verdict"]
+    there = [tool for tool in cx.native.toolchains() if gallery_records.COMPILER in str(tool)]
+    if not there:
+        pytest.skip("the compiler of the records is not unpacked (make compilers)")
+    assert gallery_records.code_of(kernel) == record["made"]
+
+
+def test_a_copy_exchanges_the_names_of_its_block_by_mode() -> None:
+    assert figure_modes.modes("XE_2D_U16x16x16_LD_N") == {
+        "N": "XE_2D_U16x16x16_LD_N",
+        "T": "XE_2D_U16x16x16_LD_T",
+        "V": "XE_2D_U16x16x16_LD_V",
+    }
+    assert figure_modes.modes("XE_2D_U32x8x16_ST_N") == {}
+    html = page_looks.themed(atom_names.page("XE_2D_U16x16x16_LD_N"))
+    assert re.findall(r'<template data-mode="(\w+)"', html) == ["V", "T"]
+
+
+def test_pages_of_templates_and_families_show_a_member_and_its_fields() -> None:
+    pages = {family.page: atom_sizes.page(family) for family in atom_sizes.FAMILIES[:2]}
+    shown = pages["XE_LOAD_2D_VNNI"]
+    for part in ("What it does", "Formula", "Registers", "XE_LOAD_2D_VNNI<16,16,16,16>"):
+        assert part in shown.replace("&lt;", "<").replace("&gt;", ">")
+    assert shown.count("<select ") == 5
+    named = {family.name.partition("<")[0] for family in atom_sizes.FAMILIES}
+    assert {name.partition("<")[0] for name in catalogue() if "<" in name} == named
 
 
 def test_prefetches_weigh_less_than_their_loads() -> None:
@@ -116,3 +211,46 @@ def test_only_the_lists_beside_a_page_are_closed_up() -> None:
     assert "<b>\n </b>" in shown
     assert "<i>\n </i>" in shown
     assert "<ul></ul>" in shown
+
+
+EXAMPLE = """Before.
+
+```python exec="true" source="above" result="text" session="a"
+print(6 * 7)
+```
+
+<!-- prints
+42
+-->
+
+After.
+"""
+
+
+def test_a_page_has_the_code_of_a_block_and_what_it_prints() -> None:
+    printed = executed.outputs(executed.blocks(EXAMPLE))
+    assert printed == ["42\n"]
+    page = executed.replaced(EXAMPLE, printed)
+    assert "```python\nprint(6 * 7)\n```\n\n````text\n42\n````\n" in page
+    assert "<!--" not in page
+
+
+def test_a_stale_page_and_a_failing_block_are_told() -> None:
+    assert executed.stale(EXAMPLE, ["42\n"]) == []
+    assert executed.stale(EXAMPLE, ["41\n"]) == [3]
+    failed = executed._run(EXAMPLE.replace("6 * 7", "6 * x"))
+    assert isinstance(failed, str)
+    assert "NameError: name 'x' is not defined" in failed
+
+
+def test_a_link_to_a_page_s_origin_is_that_of_the_remote() -> None:
+    for remote in ("git@some.host:a/b.git", "https://some.host/a/b", "ssh://git@some.host/a/b.git"):
+        assert repository.address(remote) == "https://some.host/a/b"
+    assert repository.address("/srv/git/b") == ""
+
+
+def test_social_pictures_are_of_pages_that_there_are_and_fit() -> None:
+    for page, (title, words, drawn) in social_pictures.PICTURES.items():
+        assert page == "gallery.md" or (DOCS / page).exists()
+        svg = ElementTree.fromstring(social_pictures.picture(title, words, drawn()))
+        assert (svg.get("width"), svg.get("height")) == ("600", "315")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import atom_catalogue
 import small_pictures
 
-from pycute_xe import draw, feeds
+from pycute_xe import draw, explain, feeds
 from pycute_xe.atom import MmaAtom
-from pycute_xe.cutlass import LegacyCopyAtom, catalogue, get_atom, parse_block2d_name
+from pycute_xe.cutlass import (
+    LegacyCopyAtom,
+    catalogue,
+    get_atom,
+    parse_block2d_name,
+    shipped_names,
+)
 from pycute_xe.drawing.scene import Panel
 from pycute_xe.errors import CuteError
+from pycute_xe.playground.formulas import ownership_formula
 
 FOLDER = "atoms/names"
 TARGETS = atom_catalogue.TARGETS
@@ -64,17 +72,17 @@ def page(name: str) -> str:
         [
             f"# {name}",
             "",
-            "| | |",
-            "| --- | --- |",
-            *table,
-            "",
             f'<figure markdown="0">{small_pictures.picture(name, panels)}</figure>',
             "",
             (
-                "A colour is a work-item; point at a cell, or press the arrow keys, to see all "
-                f"that it owns. [The playground](../../playground.md?{urlencode(asked)}) has the "
+                "A colour is a work-item; point at a cell, or step, to see all that it owns, value "
+                f"by value. [The playground](../../playground.md?{urlencode(asked)}) has the "
                 "drawing with all labels, and the steps."
             ),
+            "",
+            "| | |",
+            "| --- | --- |",
+            *table,
             "",
         ]
     )
@@ -88,6 +96,7 @@ def _panels(atom: LegacyCopyAtom | MmaAtom, what: str) -> tuple[Panel, ...]:
 
 
 def _copy_panels(atom: LegacyCopyAtom) -> list[Panel]:
+    """The panels that a small picture of a copy has."""
     return [p for what in ("memory", "registers") for p in _panels(atom, what)]
 
 
@@ -107,8 +116,33 @@ def _copy_rows(atom: LegacyCopyAtom) -> Iterator[tuple[str, str]]:
     else:
         yield from atom_catalogue.facts(atom)
         yield from _fed(str(atom.name))
+    yield from _formula(atom)
     yield from _limits(atom)
+    yield from _nearest(atom)
     yield "C++", f"`cute::{atom.name}`; as a template `{atom.template}`"
+
+
+def _formula(atom: LegacyCopyAtom) -> Iterator[tuple[str, str]]:
+    """Row and column of a value, with a link to their proof."""
+    formula = ownership_formula(atom)
+    if formula is not None and "::" not in str(atom.name):
+        asked = {"kind": "verify", "name": str(atom.name), "row": formula[0], "column": formula[1]}
+        link = f"[prove it](../../playground.md?{urlencode(asked)})"
+        yield (
+            "formula",
+            f"value v of work-item t: row `{formula[0]}`, column `{formula[1]}`; {link}",
+        )
+
+
+def _nearest(atom: LegacyCopyAtom) -> Iterator[tuple[str, str]]:
+    """Names that differ in a part: those that `explain` names."""
+    for heading, lines in explain(atom).sections():
+        if heading == "see also":
+            names = [
+                n for n in re.findall(r"XE_2D_[\w:]+", " ".join(lines)) if n in shipped_names()
+            ]
+            links = (f"[`{n}`]({n.replace('::', '-')}.md)" for n in dict.fromkeys(names))
+            yield from (("nearest names", ", ".join(links)) for _ in names[:1])
 
 
 def _fed(name: str) -> Iterator[tuple[str, str]]:

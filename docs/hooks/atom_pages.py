@@ -1,4 +1,4 @@
-"""Adds the catalogue of atoms to the site: pages per family and name, made of rows of atoms/."""
+"""Adds the catalogue of atoms to the site: pages per family, template and name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import atom_catalogue
 import atom_linear
 import atom_mma
 import atom_names
+import atom_sizes
 import atom_templates
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -36,6 +37,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Create the pages in memory."""
     for key, page in PAGES.items():
         files.append(File.generated(config, f"{FOLDER}/{key}.md", content=page()))
+    for family in atom_sizes.FAMILIES:
+        content = atom_sizes.page(family)
+        files.append(File.generated(config, atom_sizes.file_of(family), content=content))
     for name in atom_names.names():
         content = atom_names.page(name)
         files.append(File.generated(config, atom_names.file_of(name), content=content))

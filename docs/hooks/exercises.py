@@ -2,9 +2,11 @@
 
     <!-- exercise: question | same | answer | why -->
     <!-- exercise: question | holds | condition with ? for the answer | answer | why -->
+    <!-- exercise: question | asks | request with ? => words & words | answer | why -->
 
-``same`` compares what two expressions come to; ``holds`` asks whether the condition is True. The
-page's script asks the playground's worker; where it cannot run, the answer is in the fold.
+``same`` compares what two expressions come to; ``holds`` asks whether the condition is True;
+``asks`` looks for words in the first part of what the playground answers to a request. The page's
+script asks the playground's worker; where it cannot run, the answer is in the fold.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ def _read(written: str) -> Exercise:
     match [part.strip() for part in written.split(" | ")]:
         case [question, "same", answer, why]:
             return Exercise(question, "same", answer, answer, why)
-        case [question, "holds", condition, answer, why]:
-            return Exercise(question, "holds", condition, answer, why)
+        case [question, ("holds" | "asks") as kind, condition, answer, why]:
+            return Exercise(question, kind, condition, answer, why)
         case _:
-            raise ValueError(f"an exercise is a question, same or holds, …: {written!r}")
+            raise ValueError(f"an exercise is a question, same, holds or asks, …: {written!r}")
 
 
 def _shown(number: int, exercise: Exercise) -> str:

@@ -1,55 +1,236 @@
-"""Makes the gallery of docs/gallery.toml: worked layouts, each at an address that stays."""
+"""Makes the gallery: a page that is searched, and one for each layout and kernel, which stays.
+
+Layouts are rows of docs/gallery.toml, worked out and held against what is claimed when the site is
+built. Kernels are files of examples/gallery/, shown with what docs/gallery/ records of them.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
 from pathlib import Path
 from urllib.parse import urlencode
 
+import gallery_kernels
+import small_pictures
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from pycute_xe import Layout, draw, size
+from pycute_xe.algebra import laws
+from pycute_xe.errors import CuteError
+from pycute_xe.expressions import evaluate, outermost
 from pycute_xe.playground import answer
 
 ROWS = Path(__file__).resolve().parents[1] / "gallery.toml"
+FACETS = ("operation", "atom", "type", "target")
 
 
-def page() -> str:
-    """Return the page as Markdown."""
+@dataclass(frozen=True)
+class Shown:
+    """An entry of the gallery: address, words, a thumbnail, its page, and what finds it."""
+
+    name: str
+    title: str
+    shows: str
+    small: str
+    body: str
+    found_by: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@cache
+def entries() -> tuple[Shown, ...]:
+    """Everything in the gallery: layouts, then kernels."""
     listed = tomllib.loads(ROWS.read_text(encoding="utf-8"))["layout"]
-    lines = [
-        "# Gallery: layouts worth knowing",
-        "",
-        (
-            f"{len(listed)} layouts, each with an address of its own and a link to its steps. "
-            "The library worked them out when the page was built."
-        ),
-        "",
+    kernels = [
+        Shown(k.address, k.title, k.shows, k.thumbnail, k.body, k.found_by)
+        for k in gallery_kernels.kernels()
     ]
-    for row in listed:
-        lines += _section(row)
-    return "\n".join(lines)
+    return (*map(_layout, listed), *kernels)
 
 
-def _section(row: dict[str, str]) -> list[str]:
+# ------------------------------------------------------------ layouts
+
+
+def _layout(row: dict[str, str]) -> Shown:
     expression = row["expression"]
     worked = answer({"kind": "expression", "text": expression})
     if "error" in worked:
         raise ValueError(f"{row['id']}: {worked['error']}")
-    value = worked["parts"][0][1]
+    claim, proof, operation = _claimed(row)
+    found = {"operation": (operation,), "atom": row.get("atoms", ()), "type": row.get("types", ())}
+    return Shown(
+        row["id"], row["title"], row["shows"], _thumbnail(expression),
+        _body(row, worked, claim, proof), {k: tuple(v) for k, v in found.items()},
+    )  # fmt: skip
+
+
+def _claimed(row: dict[str, str]) -> tuple[str, str, str]:
+    """What is claimed of a layout, how it was shown, and the operation that makes it.
+
+    A row with a formula claims that; else the law of the operation is judged at every coordinate.
+    """
+    expression, value = row["expression"], evaluate(row["expression"])
+    if "formula" in row:
+        count = _agrees(row["id"], value, row["formula"])
+        operation = expression.partition("(")[0] or "layout"
+        if not operation.isidentifier():
+            operation = "swizzle" if operation.startswith("Sw") else "layout"
+        shown = f"the formula and the layout were compared at each of the {count} coordinates"
+        return f"takes the coordinate `({_names(value)})` to `{row['formula']}`", shown, operation
+    function, operands = outermost(expression)
+    operation = function.__name__
+    broken = getattr(laws, operation)(*operands, value)
+    if broken is not None:
+        raise ValueError(f"{row['id']}: {broken}")
+    steps = dict(answer({"kind": "expression", "text": expression})["parts"])
+    told = (getattr(laws, operation).__doc__ or "").partition("\n\n")[0]
+    rule = steps.get("Law") or " ".join(told.partition("``: ")[2].split())
+    count = f" of {size(value)}" if isinstance(value, Layout) else ""
+    proof = f"`algebra.laws.{operation}` judges each{count} coordinates, by the meaning alone"
+    return f"the law of `{operation}`: {rule}", proof.replace("each of", "each of the"), operation
+
+
+def _names(value: object) -> str:
+    rank = len(value.shape) if isinstance(value.shape, tuple) else 1  # type: ignore[attr-defined]
+    return ", ".join("ijk"[:rank])
+
+
+def _agrees(name: str, value: object, formula: str) -> int:
+    """Compare a layout with a formula of its coordinates; return how many there are."""
+    shape = value.shape if isinstance(value.shape, tuple) else (value.shape,)  # type: ignore[attr-defined]
+    extents = [size(mode) for mode in shape]
+    code = compile(formula, name, "eval")
+    count = 0
+    for at in _coordinates(extents):
+        said = eval(code, {"__builtins__": {}}, dict(zip("ijk", at, strict=False)))  # noqa: S307
+        if value(*at) != said:  # type: ignore[operator]
+            raise ValueError(f"{name}: {at} is taken to {value(*at)}, not to {said}")  # type: ignore[operator]
+        count += 1
+    return count
+
+
+def _coordinates(extents: list[int]) -> Iterator[tuple[int, ...]]:
+    if not extents:
+        yield ()
+        return
+    for rest in _coordinates(extents[1:]):
+        yield from ((first, *rest) for first in range(extents[0]))
+
+
+def _thumbnail(expression: str) -> str:
+    try:
+        return small_pictures.thumbnail(draw(evaluate(expression)).scene.panels[0])
+    except CuteError:
+        return small_pictures.words(str(evaluate(expression)))
+
+
+def _body(row: dict[str, str], worked: dict[str, object], claim: str, proof: str) -> str:
+    expression, value = row["expression"], worked["parts"][0][1]  # type: ignore[index]
     asked = urlencode({"kind": "expression", "text": expression})
     shown = f"`{expression}` = `{value}`" if value != expression else f"`{value}`"
-    figure = [f'<figure markdown="0">{worked["svg"]}</figure>', ""] if worked["svg"] else []
-    return [
-        f"## {row['title']} {{ #{row['id']} }}",
+    lines = [
+        f"{shown}. {row['shows']}",
         "",
-        f"{shown}. {row['shows']} [Its steps](playground.md?{asked}).",
+        "| | |",
+        "| --- | --- |",
+        f"| claim | {claim.replace('|', '&#124;')} |",
+        f"| proof | {proof} |",
         "",
-        *figure,
+        f"[Try it in the playground](../playground.md?{asked}), with its steps.",
+        "",
     ]
+    if worked["svg"]:
+        lines += [f'<figure markdown="0">{worked["svg"]}</figure>', ""]
+    for language, key in (("python", "python"), ("cpp", "cpp")):
+        if worked[key]:
+            lines += [f"```{language}", str(worked[key]).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------ pages
+
+
+def page() -> str:
+    """Return the page that lists everything, as Markdown."""
+    layouts = sum(1 for one in entries() if "target" not in one.found_by)
+    kernels = len(entries()) - layouts
+    return "\n".join(
+        [
+            "---",
+            "title: Gallery of layouts and kernels",
+            "hide: [toc]",
+            "---",
+            "",
+            "# Gallery: layouts and kernels worth knowing",
+            "",
+            (
+                f"{layouts} layouts and {kernels} kernels, each at an address that stays, with "
+                "what is claimed of it, its proof, a picture and code; kernels with the machine "
+                "code beside their statements."
+            ),
+            "",
+            _search(),
+            "",
+            f'<ul class="gallery" markdown="0">{"".join(map(_card, entries()))}</ul>',
+            "",
+        ]
+    )
+
+
+def _search() -> str:
+    fields = "".join(
+        f'<label>{facet} <select name="{facet}"><option value="">any</option>'
+        + "".join(f"<option>{escape(value)}</option>" for value in _values(facet))
+        + "</select></label>"
+        for facet in FACETS
+    )
+    return (
+        '<form class="gallery-search" hidden markdown="0">'
+        '<label>words <input name="q" type="search" autocomplete="off" spellcheck="false"></label>'
+        f'{fields}<span role="status" aria-live="polite"></span></form>'
+    )
+
+
+def _values(facet: str) -> list[str]:
+    return sorted({value for one in entries() for value in one.found_by.get(facet, ())})
+
+
+def _card(one: Shown) -> str:
+    found = "".join(
+        f' data-{facet}="{escape(" ".join(values))}"' for facet, values in one.found_by.items()
+    )
+    return (
+        f'<li id="{one.name}"{found}><a href="{one.name}/">{one.small}'
+        f"<strong>{escape(one.title)}</strong></a><span>{escape(one.shows)}</span></li>"
+    )
+
+
+def entry_page(index: int) -> str:
+    """Return the page of one entry, with links to its neighbours, as Markdown."""
+    one, listed = entries()[index], entries()
+    before, after = listed[index - 1], listed[(index + 1) % len(listed)]
+    return "\n".join(
+        [
+            f"# {one.title}",
+            "",
+            one.body,
+            "",
+            (
+                f"[← {before.title}]({before.name}.md) · [Gallery](../gallery.md#{one.name}) · "
+                f"[{after.title} →]({after.name}.md)"
+            ),
+            "",
+        ]
+    )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Create the page in memory."""
+    """Create the pages in memory."""
     files.append(File.generated(config, "gallery.md", content=page()))
+    for index, one in enumerate(entries()):
+        files.append(File.generated(config, f"gallery/{one.name}.md", content=entry_page(index)))
     return files

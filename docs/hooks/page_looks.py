@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+
+import figure_modes
 
 # A drawing follows the reader's system; on the site the switch in the header decides.
 SYSTEM = "@media (prefers-color-scheme:dark){"
@@ -14,7 +15,6 @@ BOX = '<span class="drawing" data-search-exclude="numbers of cells">'
 DIALOG = 'data-md-component="search" role="dialog"'
 _DRAWING = re.compile(r'<svg [^>]*\bid="cx-.*?</svg>', re.DOTALL)
 _PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
-_EXECUTED = re.compile(r"^( *```python) exec=[^\n]*$", re.MULTILINE)
 _REFUSAL = re.compile(
     r"(?:(?<=<code>)|^)(?:\w+Error: [^\n<]+|[^\n<]*Way out: [^\n<]+)", re.MULTILINE
 )
@@ -22,7 +22,11 @@ _REFUSAL = re.compile(
 
 def themed(html: str) -> str:
     """Return a page whose drawings are dark where the site is, each in a box that scrolls."""
-    return _DRAWING.sub(lambda found: f"{BOX}{found[0].replace(SYSTEM, SITE)}</span>", html)
+    return _DRAWING.sub(lambda found: _boxed(found[0]), html)
+
+
+def _boxed(svg: str) -> str:
+    return figure_modes.switched(svg, f"{BOX}{svg}</span>").replace(SYSTEM, SITE)
 
 
 def closed_up(html: str) -> str:
@@ -36,12 +40,6 @@ def wrapped(html: str) -> str:
     """Return a page on which the one line of a refusal may wrap, since its end is the way out."""
     span = r'<span class="refusal">\g<0></span>'
     return _PLAIN.sub(lambda found: _REFUSAL.sub(span, found[0]), html)
-
-
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Leave the execution of blocks to the tests where a build is only a check of the pages."""
-    whole = os.environ.get("WHOLE_SITE", "true") != "false"
-    return markdown if whole else _EXECUTED.sub(r"\1", markdown)
 
 
 def on_page_content(html: str, **_: object) -> str:

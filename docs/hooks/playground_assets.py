@@ -136,3 +136,11 @@ def on_post_build(config: MkDocsConfig, **_: object) -> None:
             shutil.copy2(installed / name, folder / name)
         manifest = {"pyodide": PYODIDE, "wheel": compiled(wheel(folder), installed).name}
     (folder / "assets.json").write_text(json.dumps(manifest) + "\n")
+    _without_sources(Path(config.site_dir))
+
+
+def _without_sources(site: Path) -> None:
+    """Remove what no reader loads: maps of scripts, and the search in other languages."""
+    unread = [*site.rglob("*.map"), *(site / "assets" / "javascripts" / "lunr").rglob("*.js")]
+    for path in unread:
+        path.unlink()

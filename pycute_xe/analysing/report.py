@@ -25,7 +25,7 @@ from pycute_xe.analysing.places import (
     run_length,
 )
 from pycute_xe.analysing.searching import searched
-from pycute_xe.errors import InputError, quoted, with_article
+from pycute_xe.errors import InputError, plural, quoted, with_article
 from pycute_xe.int_tuple import product, rank_of
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
@@ -131,14 +131,14 @@ class Analysis:
 
     def _asked(self) -> str:
         on = self.machine
-        each = f"{_plural(on.vector, 'element')} of {_plural(on.bits, 'bit')}"
-        subgroups = _plural(len(self.subgroups), "subgroup")
+        each = f"{plural(on.vector, 'element')} of {plural(on.bits, 'bit')}"
+        subgroups = plural(len(self.subgroups), "subgroup")
         return f"{len(self.accesses)} of {subgroups} of {on.lanes}, {each} for each lane"
 
     def _banks_text(self) -> str:
         count, width = self.machine.banks or (0, 0)
         lost = f"{self.lost} lost" if self.lost else "none lost"
-        turns = _plural(self.turns, "turn")
+        turns = plural(self.turns, "turn")
         return f"{turns} of {count} banks of {width} bytes, {lost}, at most {self.worst} an access"
 
     def _swizzle_text(self) -> str:
@@ -149,7 +149,7 @@ class Analysis:
             return "none takes fewer turns"
         on = self.machine
         turns = _swizzled_turns(self.accesses, best, on)
-        return f"{best} takes {_plural(turns, 'turn')}"
+        return f"{best} takes {plural(turns, 'turn')}"
 
     def _subgroups_text(self) -> str:
         few = self.subgroups[:4]
@@ -166,10 +166,10 @@ class Analysis:
     def _footprint_text(self) -> str:
         f = self.footprint
         nbytes = -(-f.span * self.machine.bits // 8)
-        where = f"offsets {f.first} to {f.last}, {_plural(nbytes, 'byte')}"
+        where = f"offsets {f.first} to {f.last}, {plural(nbytes, 'byte')}"
         if not f.holes:
             return f"{where}, without gaps"
-        gaps = f"{_plural(len(f.gaps), 'gap')} of at most {max(f.gaps)}"
+        gaps = f"{plural(len(f.gaps), 'gap')} of at most {max(f.gaps)}"
         return f"{where}, {f.holes} elements of it in {gaps}"
 
     def _aliasing_text(self) -> str:
@@ -183,16 +183,12 @@ class Analysis:
         if p is None:
             return "it is not one: offsets " + ("repeat" if self.aliasing.any else "leave gaps")
         parity = "even" if p.parity == 1 else "odd"
-        fixed = _plural(len(p.fixed_points), "fixed point")
-        return f"{_plural(len(p.cycles), 'cycle')}, {fixed}, order {p.order}, {parity}"
+        fixed = plural(len(p.fixed_points), "fixed point")
+        return f"{plural(len(p.cycles), 'cycle')}, {fixed}, order {p.order}, {parity}"
 
 
 def _swizzled_turns(all_: tuple[Access, ...], swizzle: Swizzle, on: Machine) -> int:
     return sum(turns_of(tuple(map(swizzle, access.offsets)), on) for access in all_)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 @typed

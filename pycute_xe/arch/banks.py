@@ -12,7 +12,7 @@ from functools import cache
 from typing import cast
 
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import ShapeError, plural
 from pycute_xe.facts import rows_for
 from pycute_xe.typing import glance, shown
 
@@ -126,12 +126,8 @@ class BankUse:
         busy = [bank for bank, words in enumerate(self.words) if words == self.turns]
         where = f"bank {busy[0]}" if len(busy) == 1 else f"{len(busy)} banks"
         lost = f"{self.conflicts} lost, in {where}" if self.conflicts else "none lost"
-        words, turns = _plural(sum(self.words), "word"), _plural(self.turns, "turn")
+        words, turns = plural(sum(self.words), "word"), plural(self.turns, "turn")
         return f"{words} in {turns} of {self.banks.count} banks, {lost}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 @cache

@@ -73,6 +73,9 @@ def cost_command(
         if not value.isdecimal():
             wrong = f"{quoted(text)} does not give a size"
             raise InputError("cost", {"size": quoted(name)}, wrong, "write M=4096 N=4096 K=4096")
+        if name in counts:
+            wrong = f"{name} is given twice"
+            raise InputError("cost", {"size": quoted(name)}, wrong, "give each size once")
         counts[name] = int(value)
     estimate = cost(_kernel_in("cost", document), device, figures=figures, **counts)
     click.echo(str(estimate))

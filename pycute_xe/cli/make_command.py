@@ -21,9 +21,12 @@ __all__ = ["KINDS", "attention_command", "make_command"]
 
 # Functions of `pycute_xe.kernel`, which is not imported for the help.
 KINDS = (
-    *("attention", "attention_combine", "block_scaled_gemm", "chained_gemm", "convolution"),
-    *("dealt_gemm", "dual_gemm", "gemm", "moe_gemm", "mqa_logits", "scheduled", "slm_gemm"),
-    *("softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
+    *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
+    *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
+    *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits"),
+    *("argmax_rows", "gated_rows", "kv_cache_write", "layer_norm", "linear_attention"),
+    *("moe_combine", "moe_counts", "moe_permute", "moe_routing", "quantize_rows", "rms_norm"),
+    *("rope", "softmax_rows"),
 )
 
 Command = Callable[..., None]

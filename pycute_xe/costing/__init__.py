@@ -2,8 +2,9 @@
 
 `device` reads the figures of devices, each with its source (`atoms/device.toml`). `facts` counts
 what a kernel does at a size, from what executing and checking count; `account` makes bounds of
-these and the figures, and says what binds and what was assumed. `calibrating` judges reports of
-runs and replaces figures by what these decide; `own` reads and writes a file of such figures.
+these and the figures, says what binds and what was assumed, and `roofline` draws it. `calibrating`
+judges reports of runs and replaces figures by what these decide; `own` reads and writes a file of
+such figures.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
 from pycute_xe.costing.own import AnyFigures, with_own
 from pycute_xe.costing.roofline import roofline
 from pycute_xe.drawing.scene import Scene
-from pycute_xe.errors import InputError, with_article
+from pycute_xe.errors import InputError, plural, with_article
 from pycute_xe.kernel import If, Kernel, Load, Loop, Prefetch, Statement
 from pycute_xe.signatures import typed
 from pycute_xe.typing import glance, shown
@@ -358,8 +358,8 @@ class Ahead:
                 answer = "late"
             case None:
                 answer = "in time or late"
-        trips = f"{self.trips} trip{'s' * (self.trips != 1)} ahead"
-        return f"{self.operand} {trips}, {least} to {most} ns: {answer} ({latency})"
+        trips = plural(self.trips, "trip")
+        return f"{self.operand} {trips} ahead, {least} to {most} ns: {answer} ({latency})"
 
 
 def aheads(

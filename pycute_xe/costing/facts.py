@@ -107,7 +107,7 @@ def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
             known = ", ".join(kernel.sizes)
             wrong = f"the kernel has no size {name}"
             raise InputError("cost", {name: value}, wrong, f"its sizes are {known}")
-        if not isinstance(value, Integral) or value < 1:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
             wrong = f"{name} is {quoted(value)}, not a positive integer"
             raise InputError("cost", {name: value}, wrong, f"write {name}=4096")
     return {name: int(value) for name, value in given.items()}

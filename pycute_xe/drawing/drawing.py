@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import hypot
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pycute_xe.drawing.png import as_png
 from pycute_xe.drawing.saving import write_files
@@ -32,6 +32,7 @@ from pycute_xe.drawing.scene import (
     frames,
 )
 from pycute_xe.drawing.style import INK, colour, style_sheet
+from pycute_xe.drawing.widget import as_widget
 from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.signatures import typed_fields
 
@@ -421,6 +422,8 @@ _FORMS = (_whole, _short, _digit)
 
 # ------------------------------------------------------------ drawing
 
+_MODES = ("N", "T", "V", "packed")
+
 
 @typed_fields
 @dataclass(frozen=True)
@@ -456,6 +459,20 @@ class Drawing:
     def _repr_svg_(self) -> str:
         """Notebooks show this."""
         return self.svg
+
+    def widget(self, **others: Drawing) -> Any:
+        """Return a widget for notebooks: point at a cell, or step through work-items and values.
+
+        ``others`` are drawings that its buttons exchange it for, named by N, T, V or packed; the
+        name that is left is this one's: ``draw(n).widget(V=draw(v))``. Raises `InputError` for
+        another name, `ToolError` without the extra ``pycute-xe[widget]``.
+        """
+        wrong = next((name for name in others if name not in _MODES), None)
+        if wrong is not None:
+            condition = f"{wrong} is not a mode"
+            raise InputError("widget", {"mode": wrong}, condition, f"use {', '.join(_MODES)}")
+        mine = next((name for name in _MODES if name not in others), "")
+        return as_widget(self.svg, {name: other.svg for name, other in others.items()}, mine)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the drawing to a file, whole or not at all; return its path.

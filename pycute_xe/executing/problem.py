@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
-from pycute_xe.errors import DTypeError, InputError, quoted, with_article
+from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.kernel.spec.tables import broken
@@ -105,7 +105,7 @@ def _shaped(name: str, value: Any, rank: int) -> NDArray[Any]:
         raise InputError(
             "run",
             {name: f"array of shape {array.shape}"},
-            f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)}, a {what} has {rank}",
+            f"{name} has {plural(array.ndim, 'dimension')}, a {what} has {rank}",
             _reshaped(name, array.shape, rank),
         )
     return array

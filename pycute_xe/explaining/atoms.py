@@ -11,14 +11,13 @@ from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.comparing import search_atoms
 from pycute_xe.comparing.atom_record import AnyAtom as Atom
 from pycute_xe.cutlass import LegacyCopyAtom
-from pycute_xe.errors import InputError, LegalityError, with_article
+from pycute_xe.errors import InputError, LegalityError, plural, with_article
 from pycute_xe.explaining.copies import WORDS, explain_copy_atom, refusal_line
 from pycute_xe.explaining.copy_names import (
     first_places,
     head_line,
     misplaced,
     owner_table,
-    plural,
     walk_words,
 )
 from pycute_xe.explaining.explanation import LINES, AtomExplanation, Script, section

@@ -21,14 +21,13 @@ from pycute_xe.comparing.atom_arguments import direction, first_messages
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_copy import unit_of_own_elements
 from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
-from pycute_xe.errors import CuteError, LegalityError
+from pycute_xe.errors import CuteError, LegalityError, plural
 from pycute_xe.explaining.copy_names import (
     Copy,
     first_places,
     misplaced,
     name_lines,
     owner_table,
-    plural,
     related_lines,
     shipped_line,
     walk_words,

@@ -17,7 +17,7 @@ from pycute_xe.cutlass import LegacyCopyAtom, LegacyCopyName, shipped_names
 from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, op_sending
 from pycute_xe.cutlass.legacy_name import register_steps
 from pycute_xe.cutlass.names import get_atom
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, plural
 from pycute_xe.numeric import Numeric
 
 __all__ = [
@@ -29,21 +29,11 @@ __all__ = [
     "listed",
     "misplaced",
     "owner_table",
-    "plural",
     "walk_words",
 ]
 
 # ------------------------------------------------------------ atom words
 # Who owns what, in words and small tables.
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> plural(1, "row"), plural(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count} {noun}{'s'[: count != 1]}"
 
 
 def listed(numbers: Iterable[int]) -> str:

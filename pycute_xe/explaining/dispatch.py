@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pycute_xe.algebra import inverse
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
+from pycute_xe.algebra.laws.points import plain
 from pycute_xe.algebra.product import logical_product
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted, with_article
@@ -19,7 +20,7 @@ from pycute_xe.explaining.coordinates import along_axes
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
-from pycute_xe.layout.core import moves
+from pycute_xe.layout.core import has_none, moves
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
@@ -148,11 +149,11 @@ def explain_crd2idx(script: Script, coord: Coord, shape: Shape, stride: Stride =
         stride = compact_col_major(shape)
         script.say("without strides the shape is compact, first mode fastest", Layout(shape))
     elif not congruent(shape, stride):
-        script.stop(f"the strides {_plain(stride)} do not nest as the shape {_plain(shape)} does")
+        script.stop(f"the strides {plain(stride)} do not nest as the shape {plain(shape)} does")
     terms: list[Any] = []
     _explain_terms(script, coord, shape, stride, terms)
     total = sum(terms)
-    script.say(f"the sum {' + '.join(map(_plain, terms)) or 0}", total)
+    script.say(f"the sum {' + '.join(map(plain, terms)) or 0}", total)
     return total
 
 
@@ -161,7 +162,7 @@ def _explain_terms(
 ) -> None:
     if is_tuple(coord):
         if not is_tuple(shape) or len(coord) != len(shape):
-            script.stop(f"the coordinate {_plain(coord)} does not fit the shape {_plain(shape)}")
+            script.stop(f"the coordinate {plain(coord)} does not fit the shape {plain(shape)}")
         for c, s, d in zip(coord, shape, stride, strict=True):
             _explain_terms(script, c, s, d, terms)
         return
@@ -172,7 +173,7 @@ def _explain_terms(
         )
         return
     parts = _digits(coord, shape)
-    script.say(f"{coord}, counted in {_plain(shape)} first mode fastest, is {_plain(parts)}")
+    script.say(f"{coord}, counted in {plain(shape)} first mode fastest, is {plain(parts)}")
     _explain_terms(script, parts, shape, stride, terms)
 
 
@@ -184,10 +185,6 @@ def _digits(index: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         parts.append(index % extent)
         index = index // extent
     return (*parts, index) if shape else ()
-
-
-def _plain(value: Any) -> str:
-    return f"({','.join(map(_plain, value))})" if is_tuple(value) else str(value)
 
 
 # ------------------------------------------------------------ multiplying
@@ -276,7 +273,7 @@ def explain_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layo
     tile = as_tiler(tiler)
     if moves(tile.stride):
         out = inverse.logical_divide(layout, tile)
-        script.say(f"the tile {tile} and its complement along each axis of {_plain(layout.shape)}")
+        script.say(f"the tile {tile} and its complement along each axis of {plain(layout.shape)}")
         script.say("composed with the layout: (tile, rest)", out)
         return out
     total = size(layout)
@@ -531,7 +528,7 @@ def _bound(
 ) -> tuple[Any, ...]:
     """Return all operands by place; of a layout's call, the layout first."""
     if isinstance(operation, (Layout, ComposedLayout)):
-        if operands and not named and not any(map(_has_none, operands)):
+        if operands and not named and not any(map(has_none, operands)):
             return (operation, *operands)
         condition = "a layout is explained at one coordinate, without None"
         raise InputError("explain", {"layout": operation}, condition, "explain(L, (1, 2))")
@@ -544,13 +541,9 @@ def _bound(
     return bound.args if not bound.kwargs else (*bound.args, *bound.kwargs.values())
 
 
-def _has_none(value: Any) -> bool:
-    return any(map(_has_none, value)) if is_tuple(value) else value is None
-
-
 def _check(name: str, values: tuple[Any, ...]) -> None:
     """Refuse operands that are not layouts, before their modes are asked for."""
-    if name == "crd2idx" and _has_none(values[0]):
+    if name == "crd2idx" and has_none(values[0]):
         condition = "a coordinate with None has no offset"
         raise InputError("explain", {"coord": values[0]}, condition, "give every entry")
     if name in ("blocked_product", "raked_product") and not isinstance(values[1], Layout):

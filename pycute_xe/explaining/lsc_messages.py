@@ -5,8 +5,7 @@ from __future__ import annotations
 from pycute_xe.arch.lsc import Block2DMessage, Message, encode, encode_descriptor
 from pycute_xe.arch.lsc.fields import known_target
 from pycute_xe.arch.target import Target
-from pycute_xe.errors import CuteError
-from pycute_xe.explaining.copy_names import plural
+from pycute_xe.errors import CuteError, plural
 from pycute_xe.explaining.explanation import AtomExplanation, Script, section
 
 __all__ = ["explain_lsc"]

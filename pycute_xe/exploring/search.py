@@ -19,7 +19,7 @@ from pycute_xe.costing import Device
 from pycute_xe.costing.device import get_device
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.emitting import Language, emit
-from pycute_xe.errors import CuteError, InputError, quoted
+from pycute_xe.errors import CuteError, InputError, quoted, with_article
 from pycute_xe.exploring.picture import scene_of
 from pycute_xe.exploring.pricing import Objective, Outcome, lower_bound, price_all, ranked
 from pycute_xe.exploring.rules import refusal
@@ -160,7 +160,7 @@ def explore(
     ((256, 256, 32), {'register-file': 1})
     """
     device, sizes = get_device(target), _sizes(problems)
-    _demand_use(objective, best)
+    _demand_use(objective, best, executor)
     refused, queue = Counter[str](), list[Bounded]()
     for candidate in space:
         rule = refusal(candidate, device.target)
@@ -193,7 +193,11 @@ def explore(
     return Explored(device, of, objective, tuple(top), len(space), before, built, after, left)
 
 
-def _demand_use(objective: str, best: object) -> None:
+def _demand_use(objective: str, best: object, executor: object) -> None:
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        kind = with_article(type(executor).__name__)
+        wrong = f"executor is {kind}, which has no submit"
+        raise InputError("explore", {"executor": kind}, wrong, "give a concurrent.futures.Executor")
     if objective not in get_args(Objective):
         wrong = f'objective must be "least" or "most", not {objective!r}'
         raise InputError("explore", {"objective": objective}, wrong, 'write objective="most"')
@@ -208,7 +212,11 @@ def _of(one: Priced, objective: Objective) -> tuple[float, float, int]:
 
 
 def _sizes(problems: Iterable[Mapping[str, int]]) -> tuple[dict[str, int], ...]:
-    out = tuple({name: one[name] for name in "MNK" if name in one} for one in problems)
+    every: list[Any] = [] if isinstance(problems, (str, Mapping)) else list(problems)
+    if isinstance(problems, (str, Mapping)) or not all(isinstance(one, Mapping) for one in every):
+        wrong, fix = "problems must be a list of sizes", 'write [{"M": 4096, "N": 4096, "K": 4096}]'
+        raise InputError("explore", {"problems": quoted(problems)}, wrong, fix)
+    out = tuple({name: one[name] for name in "MNK" if name in one} for one in every)
     for one in out:
         if len(one) < 3 or any(type(size) is not int or size < 1 for size in one.values()):
             wrong = "a problem must give M, N and K, positive integers"

@@ -134,21 +134,20 @@ class Space:
     epilogue_tiles: tuple[Cut, ...] = ((),)
 
     def __post_init__(self) -> None:
-        """Check the axes."""
-        for name, (is_value, must, fix) in _AXES.items():
-            axis: Any = getattr(self, name)
-            kind = type(axis).__name__
-            if kind != "tuple":
-                wrong = f"{name} is {with_article(kind)}, not a tuple"
-                raise InputError("Space", {name: kind}, wrong, f"write {name}=(…,)")
-            for value in axis:
-                if not is_value(value):
-                    wrong = f"{name} has {quoted(value)}, must be {must}"
-                    raise InputError("Space", {name: quoted(value)}, wrong, f"write {name}={fix}")
-            if not axis:
-                raise InputError("Space", {name: axis}, f"{name} has no value", "give one or more")
+        """Check the axes, the types and the orders."""
+        for name in _AXES:
+            _demand_axis(name, getattr(self, name))
+        for name, count in (("types", 4), ("orders", 3)):
+            given: Any = getattr(self, name)
+            if type(given).__name__ != "tuple" or len(given) != count:
+                wrong = f"{name} is {quoted(given)}, must be {count} {name}"
+                fix = f"write {name}={Space.__dataclass_fields__[name].default}"
+                raise InputError("Space", {name: quoted(given)}, wrong, fix)
         for kind in self.types:
             as_numeric(kind)
+        if other := next((one for one in self.orders if one not in ("row", "col")), ""):
+            wrong = f"orders has {quoted(other)}, must be row or col"
+            raise InputError("Space", {"orders": quoted(other)}, wrong, 'write "row" or "col"')
         for name in filter(None, sum(self.copies, ())):
             get_atom(name)
 
@@ -168,6 +167,25 @@ class Space:
 
 
 # ------------------------------------------------------------ axes
+
+
+def _demand_axis(name: str, axis: Any) -> None:
+    """Refuse an axis without values, with one twice, and with one that it does not take."""
+    is_value, must, fix = _AXES[name]
+    kind = type(axis).__name__
+    if kind != "tuple":
+        wrong = f"{name} is {with_article(kind)}, not a tuple"
+        raise InputError("Space", {name: kind}, wrong, f"write {name}=(…,)")
+    for at, value in enumerate(axis):
+        given = {name: quoted(value)}
+        if not is_value(value):
+            wrong = f"{name} has {quoted(value)}, must be {must}"
+            raise InputError("Space", given, wrong, f"write {name}={fix}")
+        if value in axis[:at]:
+            wrong = f"{name} has {quoted(value)} twice"
+            raise InputError("Space", given, wrong, "give each value once")
+    if not axis:
+        raise InputError("Space", {name: axis}, f"{name} has no value", "give one or more")
 
 
 def _is_count(value: Any) -> bool:

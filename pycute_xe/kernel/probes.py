@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Field",
     "drawn",
+    "edge",
     "edges",
     "matrices",
     "telling_fields",
@@ -414,7 +415,7 @@ def _mixed(
     kind, most = operand.value_type, min(_most(operand.value_type), 7)
     draw = partial(drawn, (variant, number), shape)
     if variant >= _MIXED:
-        return partial(_edge, kind, draw)
+        return partial(edge, kind, draw)
     if variant >= _CLOSE:
         return partial(_close, kind, draw, factor)
     if variant >= _WIDE and factor == bool(variant % 2) and (kind.bits >= 8 or not _floats(kind)):
@@ -472,6 +473,7 @@ def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -
     return draw(places, -most, most) / 64
 
 
-def _edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+def edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    """Return edges of a type at places, drawn at random."""
     numbers = edges(numeric)
     return numbers[draw(places, 0, numbers.size - 1)]

@@ -42,6 +42,7 @@ __all__ = [
     "as_layout",
     "call_that_reads",
     "completed",
+    "has_none",
     "slice_",
     "sliced",
     "unchecked",
@@ -307,7 +308,7 @@ class Layout:
                 index = offset_of(crd, self.shape, self.stride)
                 return index if type(index) is int and index else completed(self.stride, index)
             except (CoordError, *STUMBLES):
-                if not _has_none(crd):
+                if not has_none(crd):
                     raise
                 return slice_(crd, self)
         except (CoordError, *STUMBLES) as error:
@@ -439,10 +440,11 @@ Layout((4, 8)) or make_layout(…)
     raise error
 
 
-def _has_none(coord: Coord) -> bool:
+def has_none(coord: Coord) -> bool:
+    """Whether a coordinate leaves modes open: None stands in it."""
     if isinstance(coord, TUPLE):
         for entry in coord:  # noqa: SIM110 - a generator would double the cost of a call
-            if type(entry) is not int and _has_none(entry):
+            if type(entry) is not int and has_none(entry):
                 return True
         return False
     return coord is None

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pycute_xe.arch.target import get_target, targets
-from pycute_xe.atom import MmaAtom, workgroup_mma
+from pycute_xe.atom import CopyAtom, MmaAtom, workgroup_mma
 from pycute_xe.checking import check
 from pycute_xe.comparing import feeds
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.cutlass import get_atom
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.cutlass.known_names import catalogue
 from pycute_xe.differing import diff
 from pycute_xe.drawing import draw
@@ -20,6 +20,13 @@ from pycute_xe.explaining import explain
 from pycute_xe.expressions import ExpressionError, evaluate, outermost, python_text
 from pycute_xe.f2 import F2Layout
 from pycute_xe.layout import Layout
+from pycute_xe.playground.formulas import ownership_formula
+from pycute_xe.playground.holders import (
+    element_of,
+    legal_neighbours,
+    owner_text,
+    owners_in_tile,
+)
 from pycute_xe.printing import layout_table
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.trials.enumerating import enumerated
@@ -130,8 +137,16 @@ def _atom(request: Request) -> Shown:
     explanation = explain(atom, target, operand) if operand else explain(atom, target)
     report = _or_reason(lambda: check(atom, target))
     parts = [["What it does", str(explanation)], [f"On {target}", str(report)]]
+    given = request.get("element")
+    if given:
+        parts.insert(0, ["Who holds it", owner_text(atom, element_of(given), operand)])
     picture = _or_reason(lambda: atom.registers(operand or "A") if is_mma else atom.registers())
     parts.append(["Registers", str(picture)])
+    if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
+        formula = ownership_formula(atom)
+        if formula is not None:
+            text = f"value v of work-item t: row {formula[0]}, column {formula[1]}"
+            parts.append(["Formula", text])
     shown: Shown = {"parts": parts}
     drawing = _or_reason(lambda: draw(atom, operand) if is_mma else draw(atom))
     if isinstance(drawing, str):
@@ -197,10 +212,19 @@ def _tile(request: Request) -> Shown:
     mma = workgroup_mma(atom.op, (tile[0], tile[1], tile[2]), (grid, strides))
     subgroup = int(request.get("subgroup") or 0)
     layouts = [f"{x}: {getattr(mma, f'tv_layout_{x}_tiled')}" for x in "ABC"]
-    parts = [
-        ["Thread-value layouts", "\n".join(layouts)],
-        [f"On {target}", str(check(mma, target))],
-    ]
+    report = check(mma, target)
+    parts = [["Thread-value layouts", "\n".join(layouts)], [f"On {target}", str(report)]]
+    if not report:
+        near = legal_neighbours(
+            atom, (tile[0], tile[1], tile[2]), (grid[0], grid[1], grid[2]), get_target(target)
+        )
+        parts.insert(
+            0, ["Refused", f"what {target} takes instead: " + ("; ".join(near) or "none near")]
+        )
+    given = request.get("element")
+    if given:
+        owners = owners_in_tile(mma, element_of(given), operand)
+        parts.insert(0, ["Who holds it", owners])
     drawing = draw(mma, operand, subgroup=subgroup)
     code = (
         f"mma = cx.workgroup_mma(cx.get_atom({name!r}).op, {tile}, ({grid}, {strides}))\n"

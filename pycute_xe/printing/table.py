@@ -173,7 +173,7 @@ def layout_table(layout: Layout | ComposedLayout) -> str:
 def _width(layout: Layout | ComposedLayout, grid: Grid) -> int:
     inner = layout.layout if isinstance(layout, ComposedLayout) else layout
     reach = "" if _is_coordinate(grid.values[0]) else str(cosize(inner))
-    texts = (reach, str(grid.cols - 1), *map(_text, grid.values))
+    texts = (reach, str(grid.cols - 1), *map(_label, grid.values))
     return max(map(len, texts))
 
 
@@ -185,14 +185,10 @@ def _lines(grid: Grid, width: int) -> Iterator[str]:
     yield rule
     for row in range(grid.rows):
         head = "" if grid.flat else str(row)
-        cells = [f"| {_text(grid.at(row, col)):>{width}} " for col in range(grid.cols)]
+        cells = [f"| {_label(grid.at(row, col)):>{width}} " for col in range(grid.cols)]
         yield f"{head:>{gutter}}  {''.join(cells)}|"
         yield rule
 
 
 def _is_coordinate(value: object) -> bool:
     return isinstance(value, tuple)
-
-
-def _text(value: object) -> str:
-    return str(value).replace(" ", "") if isinstance(value, ArithTuple) else str(value)

@@ -20,6 +20,7 @@ from pycute_xe.errors import (
     DTypeError,
     RankError,
     ShapeError,
+    plural,
     quoted,
 )
 from pycute_xe.f2 import F2Layout
@@ -340,7 +341,7 @@ def _demand_tiles(operands: dict[str, object], coord: Any, tiles: Any) -> None:
     coord = cast("Any", coord)
     if not hasattr(coord, "__index__") or type(count) is not int or 0 <= coord < count:
         return
-    wrong = f"tile {coord} is outside a mode of {count} tile{'s' * (count > 1)}"
+    wrong = f"tile {coord} is outside a mode of {plural(count, 'tile')}"
     raise CoordError("local_tile", operands, wrong, f"use 0 to {count - 1}, or None for all tiles")
 
 

@@ -30,7 +30,7 @@ from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.kernel import groups_in, work_in
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.probes import Field, drawn, edges, is_moved
+from pycute_xe.kernel.probes import Field, drawn, edge, is_moved
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -300,16 +300,11 @@ def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[s
         elif operand.name in looked:
             values = partial(_grained, kind, draw, Grain(1))
         elif data is None:
-            values = partial(_edge, kind, draw)
+            values = partial(edge, kind, draw)
         else:
             values = partial(_grained, kind, draw, data.grain(operand, operand.name in summed))
         out[operand.name] = Field(kind, shape, values)
     return out
-
-
-def _edge(kind: Numeric, draw: Any, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    numbers = edges(kind)
-    return numbers[draw(places, 0, numbers.size - 1)]
 
 
 def _grained(

@@ -215,6 +215,9 @@ def test_on_the_command_line(tmp_path: Any) -> None:
     done = runner.invoke(main, ["cost", str(file), "M=many"])
     assert done.exit_code == 2
     assert "M=many' does not give a size" in done.output
+    done = runner.invoke(main, ["cost", str(file), "M=64", "M=128", "N=64", "K=64"])
+    assert done.exit_code == 2
+    assert "M is given twice" in done.output
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])

@@ -106,6 +106,15 @@ def test_a_kernel_of_any_name_compiles(name: str) -> None:
     assert cx.native.compile(dataclasses.replace(gemm(), name=name)).dpas
 
 
+@pytest.mark.parametrize("name", ["copy", "gemm", "prefetch", "reorder", "template"])
+def test_cute_hides_no_algorithm(name: str) -> None:
+    """A name inside its function would hide the one of CuTe that the text calls."""
+    text = cx.emit(looped(name), "cute")
+    variable = re.search(r"for \(int (\w+) = 0", text)
+    assert variable is not None
+    assert variable[1] == f"{name}_"
+
+
 @needs_cc
 @every("name", [*WORDS, *OURS])
 @pytest.mark.long

@@ -127,6 +127,12 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "one copy": (lambda: Space(copies=("x",)), "must be a pair of names"),  # type: ignore[arg-type]
     "a mode of -1": (lambda: Space(modes=(-1,)), "modes has -1, must be 0 or registers"),
     "a cut of one size": (lambda: Space(epilogue_tiles=((8,),)), "epilogue_tiles has"),
+    "a mode twice": (lambda: Space(modes=(0, 128, 0)), "modes has 0 twice"),
+    "three types": (lambda: Space(types=("s8", "s8", "s32")), "must be 4 types"),  # type: ignore[arg-type]
+    "an order": (lambda: Space(orders=("row", "x", "row")), "orders has 'x'"),  # type: ignore[arg-type]
+    "one problem": (lambda: cx.explore(Space(), "bmg", {"M": 1}), "must be a list of sizes"),  # type: ignore[arg-type]
+    "a number": (lambda: cx.explore(Space(), "bmg", [3]), "must be a list of sizes"),  # type: ignore[list-item]
+    "an executor": (lambda: cx.explore(Space(), "bmg", [], executor=3), "has no submit|no problem"),  # type: ignore[arg-type]
     "no schedule": (lambda: Space(schedules=()), "schedules has no value"),
     "a candidate's": (
         lambda: Candidate((64, 64, 32), (2, 2), 2, 8, BF16, schedule="x").kernel(),

@@ -153,11 +153,34 @@ def test_without_waits_one_thread_is_never_slower(lines: list[str]) -> None:
         ("(W) add (1|M0) r1.0<1>:d r2 1:w {Q@1}", "bmg", "the dependence 'Q@1'"),
         ("(W) jmpi L9", "bmg", "the label 'L9'"),
         ("nop", "dg2", "dg2"),
+        ("(W) add (3|M0) r1 r2", "bmg", "add of line 1 has 3 lanes"),
+        ("dpas.8x9 (16|M0) r3:f r3:f r1 r2", "bmg", "does not say its depth and rows"),
+        ("send", "bmg", "send of line 1 does not say where it goes"),
+        (ADD.format(1) + " {I@0}", "bmg", "the dependence 'I@0' of line 1 is unknown"),
     ],
 )
 def test_refusals_name_what_is_wrong(text: str, target: str, words: str) -> None:
     with pytest.raises(CuteError, match=words.replace("(", r"\(")):
         timing(text, target)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"trips": -1},
+        {"gains": -1},
+        {"group": -4},
+        {"level": "l9"},
+        {"threads": True},
+        {"trips": "x"},
+    ],
+    ids=str,
+)
+def test_bad_counts_get_one_clear_line(given: dict[str, Any]) -> None:
+    (name,) = given
+    with pytest.raises(CuteError, match=f"timing\\({name}=") as raised:
+        timing(ADD.format(1), "bmg", **given)
+    assert "\n" not in str(raised.value)
 
 
 def test_the_report_is_text_json_and_a_drawing() -> None:

@@ -9,7 +9,7 @@
   const results = find("[data-results]");
   const base = new URL(root.dataset.assets, document.baseURI);
   const LIMIT = 30000; // milliseconds that an answer may take before the worker starts anew
-  let worker, timer, asked = 0, shown = null;
+  let worker, timer, ready = false, waits = false, asked = 0, shown = null;
 
   const tell = (text) => { status.textContent = text; };
   const kind = () => find('input[name="kind"]:checked').value;
@@ -28,11 +28,12 @@
 
   function launch() {
     worker = new Worker(new URL("worker.mjs", base), { type: "module" });
+    ready = false;
     worker.onmessage = ({ data }) => {
       if (data.loading) tell(`Loading ${data.loading} …`);
-      else if (data.ready) offer(data.names);
+      else if (data.ready) { ready = true; offer(data.names); arm(); }
       else if (data.failed) install(`Python did not start: ${data.failed}.`);
-      else if (data.id === asked) { clearTimeout(timer); show(data.shown); }
+      else if (data.id === asked) { clearTimeout(timer); waits = false; show(data.shown); }
     };
     worker.onerror = (event) => install(`Python did not start: ${event.message || "the worker failed"}.`);
   }
@@ -50,8 +51,16 @@
     asked += 1;
     results.setAttribute("aria-busy", "true");
     worker.postMessage({ id: asked, request: wanted });
+    waits = true;
+    arm();
+  }
+
+  // What Python takes to start, on a slow line or machine, is no part of an answer's time.
+  function arm() {
     clearTimeout(timer);
+    if (!ready || !waits) return;
     timer = setTimeout(() => {
+      waits = false;
       worker.terminate();
       launch();
       show({ error: `no answer within ${LIMIT / 1000} s: ask for something smaller`, pointer: "" });
@@ -145,14 +154,17 @@
     for (const one of all("[data-kind]")) one.hidden = one.dataset.kind !== name;
   }
 
-  // The address says what is asked: fields that it does not name keep what stands in them.
+  // The address says what is asked: fields that it does not name are empty, choices as usual.
   function read() {
     const given = new URLSearchParams(location.search);
     const name = given.get("kind");
     if (!name || !panel(name)) return choose(kind());
     choose(name);
-    for (const field of panel(name).querySelectorAll("[name]"))
-      field.value = given.get(field.name) ?? "";
+    for (const field of panel(name).querySelectorAll("[name]")) {
+      const usual = field.options && [...field.options].findIndex((option) => option.defaultSelected);
+      if (field.options && !given.has(field.name)) field.selectedIndex = Math.max(0, usual);
+      else field.value = given.get(field.name) ?? "";
+    }
   }
 
   for (const radio of all('input[name="kind"]'))

@@ -31,6 +31,7 @@ __all__ = [
     "moving_shape",
     "nests",
     "overlap",
+    "plain",
     "points",
     "position",
     "same",
@@ -93,8 +94,8 @@ def agree(
     for c in points(shape):
         x, y = f(c), g(c)
         if not same(x, y):
-            where = ",".join(map(_plain, c)) if is_tuple(c) else str(c)
-            return f"{one.format(c=where)} is {_plain(x)}, {other.format(c=where)} is {_plain(y)}"
+            where = ",".join(map(plain, c)) if is_tuple(c) else str(c)
+            return f"{one.format(c=where)} is {plain(x)}, {other.format(c=where)} is {plain(y)}"
     return None
 
 
@@ -104,12 +105,12 @@ def equal(one: str, x: Any, other: str, y: Any) -> str | None:
     >>> equal("size(result)", 6, "size(b)", 12)
     'size(result) is 6, size(b) is 12'
     """
-    return None if same(x, y) else f"{one} is {_plain(x)}, {other} is {_plain(y)}"
+    return None if same(x, y) else f"{one} is {plain(x)}, {other} is {plain(y)}"
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """The value as the layouts print: no blanks, no class names."""
-    return f"({','.join(map(_plain, value))})" if is_tuple(value) else str(value)
+    return f"({','.join(map(plain, value))})" if is_tuple(value) else str(value)
 
 
 def in_mode(mode: int, broken: str | None, kind: str = "mode") -> str | None:
@@ -129,9 +130,7 @@ def nests(shape: Shape, result: Function) -> str | None:
     """
     if compatible(shape, result.shape):
         return None
-    return (
-        f"the shape of the result is {_plain(result.shape)}, which {_plain(shape)} does not index"
-    )
+    return f"the shape of the result is {plain(result.shape)}, which {plain(shape)} does not index"
 
 
 def flat(result: Function) -> str | None:
@@ -209,7 +208,7 @@ def overlap(name: str, function: Function) -> str | None:
     seen: dict[Any, int] = {}
     for i, value in enumerate(values(function)):
         if value in seen:
-            return f"{name}({seen[value]}) and {name}({i}) are both {_plain(value)}"
+            return f"{name}({seen[value]}) and {name}({i}) are both {plain(value)}"
         seen[value] = i
     return None
 

@@ -296,7 +296,8 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
             else bits.right_inverse_of_bits(layout)
         )
     if not isinstance(layout, ComposedLayout):
-        return invert(layout)
+        plain_layout: Any = layout
+        return invert(plain_layout)
     if layout.offset:
         raise DivisibilityError(
             operation,

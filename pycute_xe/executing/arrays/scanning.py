@@ -178,8 +178,8 @@ def _block(
     many = max(1, BLOCK // max(1, rows * prod(map(len, chosen.values()))))
     for turns in (every[i : i + many] for i in range(0, len(every), many)):
         axis = Axis(len(turns))
-        several = {loop.var: Field(0, (((axis,), np.array(turns, np.int64)),))}
-        ahead = Evaluation(run, {**env, **several}, outer, frozenset({loop.var}))
+        moving = {loop.var: Field(0, (((axis,), np.array(turns, np.int64)),))}
+        ahead = Evaluation(run, {**env, **moving}, outer, frozenset({loop.var}))
         for turn, trip in enumerate(turns):
             begun, ended = start + Field(-trip), stop + Field(-trip)  # begun <= 0 < ended
             if begun.range[0] > 0 or ended.range[1] <= 0:

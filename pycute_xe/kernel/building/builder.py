@@ -449,7 +449,10 @@ class KernelBuilder(Draft):
 
         ``defines("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]")``.
         """
-        self._defines = (*self._defines, read_recurrence(first, step, self._known()))
+        defines = (*self._defines, read_recurrence(first, step, self._known()))
+        given = (o for o in self._parts.operands if o.role in ("in", "inout"))
+        Specification((), defines=defines).check(tuple(replace(o, role="in") for o in given))
+        self._defines = defines
         self._parts = replace(self._parts, computes=Specification((), defines=self._defines))
 
     @line

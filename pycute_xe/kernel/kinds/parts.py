@@ -28,7 +28,7 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import OPERAND_MODES, TiledMma
 from pycute_xe.bulk import entries
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
-from pycute_xe.errors import CuteError, DTypeError, KernelError
+from pycute_xe.errors import CuteError, DTypeError, KernelError, plural
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Order
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, total
@@ -189,7 +189,7 @@ def _unmoved(
     share = subgroup_share(mma, "C" if operand == "D" else operand)
     run = share[gmem_stride(operand, order).index(1)]
     words = f"a {'row' if order == 'row' else 'column'} of {name or operand}"
-    count = f"{run} value{'s' * (run != 1)} of {kind} ({run * kind.bits} bits)"
+    count = f"{plural(run, 'value')} of {kind} ({run * kind.bits} bits)"
     condition = f"a subgroup's share of {words} is {count}"
     if run * kind.bits % 32:
         wrong = f"{condition}; a block-2D message moves whole dwords"

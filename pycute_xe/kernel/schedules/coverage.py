@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, plural
 from pycute_xe.kernel.schedules.plan import Piece, Plan
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
@@ -278,7 +278,7 @@ def _ends(plan: Plan, resident: int | None) -> Cover | None:
     there = f" with {done.resident} work-groups resident" if resident is not None else ""
     text = (
         f"deadlock{there}: unit {unit} waits at {piece} for a counter of {piece.needs}, "
-        f"which no piece gives; waiting: {len(units)} unit{'s' * (len(units) != 1)}"
+        f"which no piece gives; waiting: {plural(len(units), 'unit')}"
     )
     return Cover(False, text, piece.tile, piece.start, units)
 

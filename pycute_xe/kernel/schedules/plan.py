@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, plural
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -110,11 +110,8 @@ class Plan:
     def __str__(self) -> str:
         """Name, problem and size."""
         tiles = sum(m * n for m, n, _ in self.groups)
-        return (
-            f"{self.name}: {tiles} tile{'s' * (tiles != 1)} in {self.pieces} "
-            f"piece{'s' * (self.pieces != 1)} on {len(self.units)} "
-            f"work-group{'s' * (len(self.units) != 1)}"
-        )
+        pieces, groups = plural(self.pieces, "piece"), plural(len(self.units), "work-group")
+        return f"{self.name}: {plural(tiles, 'tile')} in {pieces} on {groups}"
 
 
 @typed

@@ -23,7 +23,7 @@ def argmax_rows(
     which a subgroup does not have a multiple of 16 rows.
 
     >>> print(*argmax_rows().inputs, sep="; ")
-    X[M,N] f32 row-major; ids[N] f32 row-major
+    X[M,N] f32 row-major; ids[N] f32
     """
     k = RowBuilder("argmax_rows", "N", tile, subgroups)
     X, ids, R = k.matrix("X", kind), k.input("ids", "f32", ("N",)), k.output("R", "f32", ("M",))

@@ -43,7 +43,7 @@ def moe_gemm(
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 1, 1), (1, 1, 0)))
     >>> print(*moe_gemm(mma, gated=True).inputs, sep="; ")
-    A[T,K] bf16 row-major; B[E,K,2*N] bf16 row-major; starts[E+1] s32; longest s32
+    A[T,K] bf16 row-major; B[E,K,2*N] bf16 row-major; starts[E+1] s32; longest s32 (one number)
     """
     m = _Experts(mma, runs, gated, kind)
     k, (rows, columns, _) = m.k, mma.tile_mnk

@@ -86,7 +86,7 @@ def moe_counts(experts: int, top: int = 2, *, rows: int = 64, subgroups: int = 4
     ``counts`` (experts), of f32, must be zero before; whole numbers of f32 are exact up to 2**24.
     Raises `KernelError` as `rms_norm` does. C++: the first half of ``moe_align_block_size``.
 
-    >>> print(str(moe_counts(16, 1).computes)[:64])
+    >>> print(str(moe_counts(16, 1).computes)[:66])
     counts[e] = counts[e] + sum(m, at_least(f32(ids[0,m]), numbers[e])
     """
     k = RowBuilder("moe_counts", experts, (rows, -(-experts // 32) * 32), subgroups)

@@ -68,5 +68,5 @@ places[2,T] s32 row-major; offsets[E] s32
         k.map("acc", "acc + weight*y")
     k.convert("out", "acc", d_type)
     k.store(D, "out", at=(t, n * width))
-    place = "Y[offsets[ids[j,t]]+places[j,t],n]"
-    return k.build(f"D[t,n] = {rounded(d_type, f'sum(j, weights[j,t]*{place})')}")
+    rows = (f"weights[{j},t]*Y[offsets[ids[{j},t]]+places[{j},t],n]" for j in range(top))
+    return k.build(f"D[t,n] = {rounded(d_type, ' + '.join(rows))}")

@@ -23,7 +23,7 @@ def mqa_logits(mma: TiledMma, heads: int = 64, *, kind: str = "f8e4m3") -> Kerne
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "f16"), (64, 64, 32), ((4, 1, 1), (1, 1, 0)))
     >>> print(*mqa_logits(mma, 4).inputs, sep="; ")
-    Q[4,M,D] f8e4m3 row-major; K[D,N] f8e4m3 column-major; w[4,M] f32 row-major; ks[N] f32 row-major
+    Q[4,M,D] f8e4m3 row-major; K[D,N] f8e4m3 column-major; w[4,M] f32 row-major; ks[N] f32
     """
     rows, columns, depth = mma.tile_mnk
     k = KernelBuilder("mqa_logits", mma)

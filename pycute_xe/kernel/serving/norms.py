@@ -58,7 +58,7 @@ def layer_norm(
     twice. Raises `KernelError` as `rms_norm` does.
 
     >>> print(*layer_norm(64).inputs, sep="; ")
-    X[M,64] bf16 row-major; w[64] bf16 row-major; b[64] bf16 row-major
+    X[M,64] bf16 row-major; w[64] bf16; b[64] bf16
     """
     k = RowBuilder("layer_norm", columns, tile, subgroups)
     X, w, b = (k.matrix("X", kind), *(k.input(x, kind, (columns,)) for x in ("w", "b")))

@@ -33,7 +33,7 @@ def quantize_rows(
     C++: vLLM's ``dynamic_per_token_scaled_fp8_quant``.
 
     >>> print(*quantize_rows(to="f8e4m3").outputs, sep="; ")
-    D[M,N] f8e4m3 row-major; scale[M] f32 row-major
+    D[M,N] f8e4m3 row-major; scale[M] f32
     """
     if to not in LARGEST:
         raise KernelError("quantize_rows", {"to": to}, f"{to} has no scale here", 'use to="s8"')

@@ -14,7 +14,7 @@ from functools import partial
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, plural
 
 __all__ = [
     "CHOOSING",
@@ -307,7 +307,7 @@ def function(name: str, arguments: int | None = None, beside: tuple[str, ...] = 
         raise KernelError(
             "function",
             {"name": name, "arguments": arguments},
-            f"{name} takes {function_.arity} argument{'s' * (function_.arity > 1)}",
+            f"{name} takes {plural(function_.arity, 'argument')}",
             f"write {name}({', '.join('xyz'[: function_.arity])})",
         )
     return function_

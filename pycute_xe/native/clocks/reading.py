@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import Literal
+from typing import Literal, get_args
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.costing import Device
@@ -72,9 +72,7 @@ def timing(
     >>> timing(text, "bmg", 1).cycles
     1.0
     """
-    if not 1 <= threads <= 8:
-        wrong = f"an engine does not have {threads} threads"
-        raise InputError("timing", {"threads": threads}, wrong, "use 4 with 256 registers, else 8")
+    _demand_counts(threads, group, trips, gains, level)
     name = get_target(target or (code.target if isinstance(code, Binary) else "bmg")).name
     used = figures_of(name).changed(dict(figures or {}))
     listing = read_text(_text(code, name, kernel))
@@ -90,6 +88,21 @@ def timing(
     if sizes is not None or device is not None:
         out = _bounded(out, code, sizes or {}, get_device(device or name))
     return _attributed(out, code, listing) if statements else out
+
+
+def _demand_counts(threads: int, group: int, trips: int, gains: int, level: str | None) -> None:
+    """Refuse numbers below 0, more threads than an engine has, and an unknown level."""
+    if type(threads) is not int or not 1 <= threads <= 8:
+        wrong = f"an engine does not have {quoted(threads)} threads"
+        fix = "use 4 with 256 registers, else 8"
+        raise InputError("timing", {"threads": quoted(threads)}, wrong, fix)
+    for name, value in (("group", group), ("trips", trips), ("gains", gains)):
+        if type(value) is not int or value < 0:
+            wrong = f"{name} is {quoted(value)}, must be 0 or more"
+            raise InputError("timing", {name: quoted(value)}, wrong, f"leave {name} out")
+    if level not in (None, *get_args(Level)):
+        wrong = f"level is {quoted(level)}, must be one of {', '.join(get_args(Level))}"
+        raise InputError("timing", {"level": quoted(level)}, wrong, "leave level out")
 
 
 def _bounded(

@@ -21,6 +21,8 @@ _CONDITION = re.compile(r"\((\w+)\)(f\d+(?:\.\d+)?)$")
 _DISTANCE = re.compile(r"([FILMSA]?)@(\d+)$")
 _TOKEN = re.compile(r"\$(\d+)(?:\.(dst|src))?$")
 _LABEL = re.compile(r"([A-Za-z_]\w*):$")
+MOST_BACK = 32
+"""How many instructions back a distance may reach; the code has three bits for it."""
 TOKENS = 32
 """Tokens of a thread in the mode of 256 registers; 16 in the other."""
 
@@ -123,8 +125,9 @@ def _line(written: str, number: int, at: int) -> Line:
         raise InputError("timing", {"line": at}, wrong, "give what iga64 -d prints")
     kind = _kinds().get(head["op"])
     if kind is None:
-        wrong = f"the instruction {head['op']} of line {at} is unknown"
+        wrong = f"the instruction {head['op'][:60]} of line {at} is unknown"
         raise InputError("timing", {"line": at}, wrong, "add it to atoms/timing.toml")
+    _demand_form(head, kind, at)
     words = head["rest"].split()
     condition = ""
     if words and (match := _CONDITION.match(words[0])):
@@ -148,6 +151,20 @@ def _line(written: str, number: int, at: int) -> Line:
     )
 
 
+def _demand_form(head: re.Match[str], kind: str, at: int) -> None:
+    """Refuse what no disassembler prints: lanes, a DPAS without rows, a message without parts."""
+    lanes, words = int(head["size"] or 1), head["rest"].split()
+    wrong = ""
+    if lanes not in (1, 2, 4, 8, 16, 32):
+        wrong = f"{head['op']} of line {at} has {lanes} lanes"
+    if kind == "dpas" and not re.fullmatch(r"\d{1,2}x[1-8]", head["sub"] or ""):
+        wrong = f"{head['op']} of line {at} does not say its depth and rows"
+    if kind == "send" and not (words and (head["sub"] or len(words) > 3)):
+        wrong = f"{head['op']} of line {at} does not say where it goes"
+    if wrong:
+        raise InputError("timing", {"line": at}, wrong, "give what iga64 -d prints")
+
+
 def _is_option(option: str) -> bool:
     return "$" not in option and "@" not in option
 
@@ -157,7 +174,7 @@ def _waits(options: list[str], kind: str, at: int) -> Waits:
     tokens: list[tuple[int, str]] = []
     sets = -1
     for option in filter(lambda o: not _is_option(o), options):
-        if match := _DISTANCE.match(option):
+        if (match := _DISTANCE.match(option)) and 0 < int(match[2]) <= MOST_BACK:
             distances.append((match[1], int(match[2])))
         elif (match := _TOKEN.match(option)) and int(match[1]) < TOKENS:
             if match[2]:

@@ -1,0 +1,13 @@
+"""The softmax of rows behind a product: a router."""
+
+from __future__ import annotations
+
+import pycute_xe as cx
+from pycute_xe.kernel import Kernel
+
+
+def kernel() -> Kernel:
+    """A subgroup has whole rows."""
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    mma = cx.workgroup_mma(op, (64, 64, 32), ((4, 1, 1), (1, 1, 0)))
+    return cx.kernel.softmax_gemm(mma)
