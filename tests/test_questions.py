@@ -38,8 +38,9 @@ def section(link: str) -> str:
     if not anchor:
         return text
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        slug = re.sub(r"[^\w\s-]", "", part.partition("\n")[0].lower()).strip()
-        if re.sub(r"[\s-]+", "-", slug) == anchor:
+        heading, _, named = part.partition("\n")[0].partition("{ #")
+        slug = re.sub(r"[^\w\s-]", "", heading.lower()).strip()
+        if anchor in (re.sub(r"[\s-]+", "-", slug), named.removesuffix(" }")):
             return part
     raise AssertionError(link)
 

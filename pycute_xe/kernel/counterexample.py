@@ -205,8 +205,8 @@ class Counterexample:
         place = f"{sizes + ': ' if sizes else ''}{where + ', ' if where else ''}"
         place += f"work-item {self.work_item}"
         owner = f" (subgroup {self.subgroup}, lane {self.lane}), value {self.value}"
-        told = ((name, array_of(of).tolist()) for name, of in self.tables.items())
-        tables = "".join(f"\n  {name} = {entries}" for name, entries in told)
+        listed = ((name, array_of(of).tolist()) for name, of in self.tables.items())
+        tables = "".join(f"\n  {name} = {entries}" for name, entries in listed)
         return f"{self.claim}: {self.message}\n  {place}{owner}{tables}"
 
 

@@ -134,8 +134,8 @@ def _untold(kernel: Kernel) -> str:
     except KernelError as error:
         return error.condition
     assumed = kernel.computes.tables if kernel.computes is not None else ()
-    told = {name for one in assumed for name in one.tables}
-    tables = sorted((looked_up(kernel) & {o.name for o in kernel.inputs}) - told)
+    known = {name for one in assumed for name in one.tables}
+    tables = sorted((looked_up(kernel) & {o.name for o in kernel.inputs}) - known)
     if tables:
         return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
     return ""
@@ -242,9 +242,9 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
             words = f"at {_at(sizes)}, with {asked.words}: {fault.condition}"
             return Contradiction("", words, _place(asked, "bounds", fault.condition, ""))
         for operand in kernel.outputs:
-            found = _differs(asked, machine, operand.name, part, at)
-            if found is not None:
-                words, index = found
+            differing = _differs(asked, machine, operand.name, part, at)
+            if differing is not None:
+                words, index = differing
                 place = f"at {_at(sizes)}, with {asked.words}"
                 shown_at = _place(asked, f"{operand.name} values", words, operand.name, index)
                 return Contradiction(operand.name, f"{place}: {words}", shown_at)
@@ -257,8 +257,8 @@ def _place(
     """Return what a run showed as a counterexample, with the tables of the run."""
     sizes = {name: size for name, size in asked.sizes.items() if name in asked.kernel.sizes}
     computes = asked.kernel.computes
-    told = {name for one in (computes.tables if computes else ()) for name in one.tables}
-    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in told}
+    known = {name for one in (computes.tables if computes else ()) for name in one.tables}
+    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in known}
     return Counterexample(
         claim, words, sizes, operand=output, output=output, index=index, faults=not output,
         tables=tables,

@@ -32,6 +32,7 @@ from pycute_xe.verifying.matching import (
     Difference,
     Extents,
     Ranges,
+    by_arguments,
     coordinate_names,
     coordinates,
     coordinates_of,
@@ -47,7 +48,6 @@ from pycute_xe.verifying.matching import (
     picked,
     repeats,
     term_words,
-    told_apart,
     witnesses,
 )
 from pycute_xe.verifying.refusing import undecided
@@ -129,7 +129,7 @@ def _pairs(part: Term, claimed: Term) -> dict[str, str]:
     """Return places of the claim that depend on its sums, and those of a part in their stead."""
     mapped = [*zip(coordinates(claimed), coordinates(part), strict=True)]
     mapped += [(b, a) for a, b in witnesses(part.atoms, claimed.atoms, ())]
-    mapped = told_apart(mapped, claimed, part)
+    mapped = by_arguments(mapped, claimed, part)
     return {b: a for b, a in reversed(mapped) if mentions(b, claimed.over)}
 
 
@@ -397,7 +397,7 @@ class _Comparison(Ranges):
             return self.at_points(inside, x, y)
         plain, bound = parted(x, y)
         bound += [pair for pair in witnesses(x.atoms, y.atoms, ()) if pair not in bound]
-        bound = told_apart(bound, x, y)
+        bound = by_arguments(bound, x, y)
         if is_untold(bound, x, y):
             return Difference(points, "elements", f"{term_words(x)} is looked up elsewhere", x)
         if plain:

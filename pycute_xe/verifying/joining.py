@@ -72,8 +72,8 @@ def _key(write: Write) -> object | None:
         return None
     loose = tuple(index - index.offset for index in write.base)
     condition = (last.index - last.index.offset, last.below)
-    who = tuple(write.subgroups.tolist())
-    return write.statement.operand, tuple(map(id, outer)), loose, condition, who
+    writers = tuple(write.subgroups.tolist())
+    return write.statement.operand, tuple(map(id, outer)), loose, condition, writers
 
 
 def _by_columns(group: list[Write]) -> list[list[Write]]:

@@ -61,10 +61,10 @@ def is_lookup(name: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def as_index(text: str) -> Index | None:
-    """Return the index that a text says; None for a form that is no index.
+    """Return the index that a text says; None for a form that is not an index.
 
     >>> print(as_index("2*v_b + #0(v_b + 1 + 0) - floor((v_b + 4)/4)"))
-    2*v_b-(v_b/4)+#0[v_b+1]-1
+    2*v_b+#0[v_b+1]-v_b/4-1
     """
     form = text.replace("#", "_table_").replace(" mod ", " % ")
     try:
@@ -172,7 +172,7 @@ class Tables:
     shared: dict[int, str] = field(default_factory=dict[int, str])
     ends: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     by_name: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
-    said: dict[tuple[Texts, Texts, bool], list[str]] = field(
+    answered: dict[tuple[Texts, Texts, bool], list[str]] = field(
         default_factory=dict["tuple[Texts, Texts, bool]", list[str]]
     )
     made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -187,14 +187,14 @@ class Tables:
         >>> Tables().resolved("#0(#1(v_b + 0)) + 1 < v_b")
         ('l0_1 + 1 < v_b', ('l1_0', 'l0_1'))
         """
-        found: dict[str, None] = {}
+        elements: dict[str, None] = {}
         while (start := text.rfind("#")) >= 0:  # the last one has none inside
             opens, end = _between(text, start)
             number = int(text[start + 1 : opens])
             lookup = self.lookup(number, tuple(_arguments(text[opens + 1 : end])))
-            found |= dict.fromkeys(self.all_of(lookup))
+            elements |= dict.fromkeys(self.all_of(lookup))
             text = f"{text[:start]}{lookup.name}{text[end + 1 :]}"
-        return text, self.ordered(found)
+        return text, self.ordered(elements)
 
     def lookup(self, number: int, arguments: tuple[str, ...]) -> Lookup:
         """Return the coordinate of a lookup."""
@@ -232,9 +232,9 @@ class Tables:
         ``all_laws`` asks for those that make points of tables, and that proofs do without.
         """
         key = (tuple(new), tuple(old), all_laws)
-        if key not in self.said:
-            self.said[key] = self._axioms(*key)
-        return self.said[key]
+        if key not in self.answered:
+            self.answered[key] = self._axioms(*key)
+        return self.answered[key]
 
     def _axioms(self, new: Texts, old: Texts, all_laws: bool) -> list[str]:
         fresh, others = [self.by_name[n] for n in new], [self.by_name[n] for n in old]
@@ -280,15 +280,15 @@ class Tables:
                 cases.append((f"{step} < {apart} < {after}", step + 1))
         out: list[str] = []
         for condition, value in cases:
-            said = [condition]
+            parts = [condition]
             for a, one in first.members:
                 for b, other in second.members:
                     if value + a == b:
-                        said.append(f"{one.name} = {other.name}")
+                        parts.append(f"{one.name} = {other.name}")
                     else:
                         pair = (one, other) if value + a < b else (other, one)
-                        said += self._in_order(laws, *pair)
-            out.append(" and ".join(f"({text})" for text in dict.fromkeys(said)))
+                        parts += self._in_order(laws, *pair)
+            out.append(" and ".join(f"({text})" for text in dict.fromkeys(parts)))
         return " or ".join(f"({text})" for text in out)
 
     def _in_order(self, laws: list[Law], one: Lookup, other: Lookup) -> Iterator[str]:

@@ -29,7 +29,7 @@ __all__ = [
     "picked",
     "spans",
     "term_words",
-    "told_apart",
+    "by_arguments",
     "witnesses",
     "Extents",
     "Ranges",
@@ -143,7 +143,7 @@ def parted(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str
     return [p for p in plain if p[0] != p[1]], bound
 
 
-def told_apart(pairs: list[tuple[str, str]], x: Term, y: Term) -> list[tuple[str, str]]:
+def by_arguments(pairs: list[tuple[str, str]], x: Term, y: Term) -> list[tuple[str, str]]:
     """Return pairs of coordinates with arguments in the place of what sums look up.
 
     Where all of them are the same, so are the coordinates.
@@ -151,8 +151,8 @@ def told_apart(pairs: list[tuple[str, str]], x: Term, y: Term) -> list[tuple[str
     bounds = [frozenset(b.name for b in term.over) for term in (x, y)]
     out: list[tuple[str, str]] = []
     for pair in pairs:
-        told = any(map(looks_up_by, pair, bounds)) and arguments_for(pair, bounds)
-        out += [(one, other) for one, other in told] if told else [pair]
+        apart = any(map(looks_up_by, pair, bounds)) and arguments_for(pair, bounds)
+        out += [(one, other) for one, other in apart] if apart else [pair]
     return list(dict.fromkeys(out))
 
 
@@ -170,12 +170,12 @@ def coordinates_of(terms: list[Term]) -> list[list[str]]:
     bounds = [frozenset(b.name for b in term.over) for term in terms]
     out: list[list[str]] = [[] for _ in terms]
     for each in zip(*map(coordinates, terms), strict=True):
-        told = [each]
+        apart = [each]
         if any(map(looks_up_by, each, bounds)):
-            told = arguments_for(each, bounds)
-        if told is None:
+            apart = arguments_for(each, bounds)
+        if apart is None:
             raise undecided("sums look elements up in different ways", "claim them alike")
-        for texts in told:
+        for texts in apart:
             for one, text in zip(out, texts, strict=True):
                 one.append(text)
     return out

@@ -39,9 +39,9 @@ def collapsed(points: Region, formula: Formula) -> Formula:
 def _term(points: Region, term: Term) -> Term:
     for one in term.over:
         if any(looks_up_by(guard, frozenset({one.name})) for guard in term.guards):
-            found = _owner(points, term, one)
-            if found is not None:
-                return _term(points, found)
+            owner = _owner(points, term, one)
+            if owner is not None:
+                return _term(points, owner)
     if not term.atoms:
         return term
     inside = spread(points, tuple(b.name for b in term.over)) if term.over else points
@@ -71,8 +71,10 @@ def _owner(points: Region, term: Term, one: Bounds) -> Term | None:
         rest = replace(term, over=others, guards=tuple(g for g in term.guards if g not in mine))
         kept = substituted(Term(1.0, guards=(*mine, *_inside(one))), named).guards
         wrong = points - points.within(conjunction(kept))
-        found = substituted(rest, named)
-        return found if wrong.is_empty else replace(found, guards=(*found.guards, *kept))
+        collapsed = substituted(rest, named)
+        return (
+            collapsed if wrong.is_empty else replace(collapsed, guards=(*collapsed.guards, *kept))
+        )
     return None
 
 

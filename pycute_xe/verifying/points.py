@@ -267,7 +267,7 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     names = {i: o.name for i, o in numbers.items()}
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
-    laws = tuple(law.changed(partial(_told, naming)) for x in assumed for law in x.laws(modes))
+    laws = tuple(law.changed(partial(_renamed, naming)) for x in assumed for law in x.laws(modes))
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}
@@ -298,16 +298,16 @@ def _indices_in(value: Expression) -> list[Index]:
             return inner
 
 
-def _told(naming: Naming, index: Index) -> Index:
+def _renamed(naming: Naming, index: Index) -> Index:
     """Return an index of a law with the names of sizes and the numbers of tables."""
     out = Index(None, index.offset)
     for atom, scale in index.terms:
         if isinstance(atom, str):
             part = Index(naming.size_of.get(atom, atom))
         elif isinstance(atom, Quotient):
-            part = _told(naming, atom.index) // atom.divisor
+            part = _renamed(naming, atom.index) // atom.divisor
         else:
-            at = (_told(naming, i) for i in atom.at)
+            at = (_renamed(naming, i) for i in atom.at)
             part = Index.element(naming.all[f"@{atom.operand}"], *at)
         out = out + part * scale
     return out

@@ -259,8 +259,8 @@ class Region:
         text, used = _resolved(constraints)
         own = tuple(name for name in names if not is_lookup(name))
         every = current().ordered({*used, *(n for n in names if is_lookup(n))})
-        said = (f"({axiom})" for axiom in current().axioms(every, ()))
-        return cls._plain((*own, *every), " and ".join([f"({text or 'true'})", *said]))
+        axioms = (f"({axiom})" for axiom in current().axioms(every, ()))
+        return cls._plain((*own, *every), " and ".join([f"({text or 'true'})", *axioms]))
 
     @classmethod
     def _plain(cls, names: Names, constraints: str) -> Region:
@@ -282,8 +282,8 @@ class Region:
         if not new:
             return self
         names = (*self._own(), *current().ordered((*old, *new)))
-        said = " and ".join(f"({axiom})" for axiom in current().axioms(new, old))
-        return self._moved(names)._met(said)
+        axioms = " and ".join(f"({axiom})" for axiom in current().axioms(new, old))
+        return self._moved(names)._met(axioms)
 
     def completed(self) -> Region:
         """Return the region with all that is so of its lookups, also what proofs do without.
@@ -292,8 +292,8 @@ class Region:
         """
         if not self.lookups:
             return self
-        said = current().axioms(self.lookups, (), all_laws=True)
-        every = self._met(" and ".join(f"({axiom})" for axiom in said))
+        axioms = current().axioms(self.lookups, (), all_laws=True)
+        every = self._met(" and ".join(f"({axiom})" for axiom in axioms))
         few = every._met(current().ordinary(self.lookups))
         return every._met(current().possible(self.lookups)) if few.is_empty else few
 
@@ -477,10 +477,10 @@ class Region:
         >>> pairs.decides(("y",)), pairs.to(("x", "z"), "0 <= z < 2").decides(("x",))
         (True, False)
         """
-        told = self._told(domain)
-        return asked("is_single_valued", told._split((*domain, *told._more(domain)))[1])
+        determined = self._determined(domain)
+        return asked("is_single_valued", determined._split((*domain, *determined._more(domain)))[1])
 
-    def _told(self, by: Names) -> Region:
+    def _determined(self, by: Names) -> Region:
         """Return the region without lookups that other coordinates than those of ``by`` tell."""
         mine = self.lookups
         if not mine:
@@ -502,7 +502,7 @@ class Region:
         >>> pairs.repeats(("x",)).least()
         {'x': 1, 'y': 2, 'yx': 1}
         """
-        points = self.within(within)._told(by)
+        points = self.within(within)._determined(by)
         by = (*by, *points._more(by))
         others = tuple(name for name in points.names if name not in by)
         names = (*by, *others, *(f"{name}x" for name in others))

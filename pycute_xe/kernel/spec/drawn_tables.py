@@ -54,11 +54,11 @@ def drawn_tables(
         rng = np.random.default_rng([seed, attempt])
         draw = _Draw(assumed, modes, sizes, rng)
         try:
-            found = draw.tables(names)
+            made = draw.tables(names)
         except ValueError:  # a type or a range without numbers
             continue
-        if all(broken(one, modes, found, sizes) is None for one in assumed):
-            return found
+        if all(broken(one, modes, made, sizes) is None for one in assumed):
+            return made
     return None
 
 
@@ -71,19 +71,19 @@ class _Draw:
         rng: np.random.Generator,
     ) -> None:
         self.assumed, self.modes, self.sizes, self.rng = assumed, modes, sizes, rng
-        self.found: dict[str, Array] = {}
+        self.made: dict[str, Array] = {}
 
     def tables(self, names: frozenset[str]) -> dict[str, Array]:
         for name in sorted(names, key=lambda name: (not self.modes[name], name)):
             if self.modes[name]:
-                self.found[name] = self.table(name)
+                self.made[name] = self.table(name)
         for name in sorted(names):
             if not self.modes[name]:
-                self.found[name] = np.array(self.scalar(name), np.int64)
+                self.made[name] = np.array(self.scalar(name), np.int64)
         for one in self.assumed:
             if isinstance(one, InRange) and one.when:
                 self.spoil(one)
-        return self.found
+        return self.made
 
     def table(self, name: str) -> Array:
         shape = tuple(mode.at(self.sizes) for mode in self.modes[name])
@@ -153,22 +153,22 @@ class _Draw:
                 extents = tuple(range_.at(self.sizes) for _, range_ in one.over)
                 grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if extents else ()
                 named = dict(zip((n for n, _ in one.over), grids, strict=True))
-                values = value_of(one.index, {**self.sizes, **named}, self.found)
+                values = value_of(one.index, {**self.sizes, **named}, self.made)
                 least = max(least, int(np.max(values, initial=least)))
         return min(least + int(self.rng.choice([0, 0, 3])), max(least, high))
 
     def spoil(self, one: InRange) -> None:
         """Put what no operand has where entries are not used."""
-        table = self.found.get(one.operand)
+        table = self.made.get(one.operand)
         if table is None or not table.size:
             return
         grids = np.ogrid[tuple(slice(0, n) for n in table.shape)]
         named = {**self.sizes, **dict(zip(one.at, grids, strict=True))}
         used: Any = True
         for left, right in one.when:
-            sides = (value_of(side, named, self.found) for side in (left, right))
+            sides = (value_of(side, named, self.made) for side in (left, right))
             used = used & np.less(*sides)
-        self.found[one.operand] = np.where(used, table, UNUSED)
+        self.made[one.operand] = np.where(used, table, UNUSED)
 
 
 def _is_entry(index: Index, name: str) -> bool:

@@ -208,7 +208,7 @@ class AtMost:
     >>> b = Index("b")
     >>> own = Index.element("starts", b + 1) - Index.element("starts", b)
     >>> print(AtMost(own, Index.element("longest"), (("b", Index("U") - 1),)))
-    starts[b+1]-starts[b] <= longest for all b < U-1
+    starts[b+1]-starts[b] <= longest[] for all b < U-1
     """
 
     index: Index
@@ -428,5 +428,5 @@ def _entries(arrays: Arrays, operand: str, at: tuple[Any, ...]) -> Any:
     kept = tuple(np.where(inside, place, 0) for place in places)
     if 0 in table.shape:
         return np.zeros(np.shape(inside), np.int64)
-    found: Any = np.asarray(table[kept] if kept else table[()], dtype=np.int64)
-    return np.where(inside, found, 0)
+    entries: Any = np.asarray(table[kept] if kept else table[()], dtype=np.int64)
+    return np.where(inside, entries, 0)
