@@ -414,7 +414,7 @@ def disorder(kernel: Kernel, fixed: dict[str, int]) -> Disorder | None:
     Raises `UndecidableError` where what subgroups do depends on more than loops and their numbers.
     """
     while len(kernel.body) == 1 and isinstance(all_ := kernel.body[0], If) and _is_uniform(all_):
-        kernel = replace(kernel, body=all_.body)  # where it does not hold, nobody meets
+        kernel = replace(kernel, body=all_.body)  # where it does not hold, no thread meets
     return _Problems(shape_of(kernel, fixed)).first()
 
 

@@ -114,7 +114,7 @@ def trial(
 
 
 def _asked(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> Asked | str:
-    """Return a problem of a trial, or why there is none at some sizes."""
+    """Return a problem of a trial, or why sizes have no trial."""
     if why := _too_large(kernel, sizes):
         return why
     for operand in kernel.outputs:

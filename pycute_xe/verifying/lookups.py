@@ -530,5 +530,5 @@ def opened(tables: Tables) -> None:
 
 
 def current() -> Tables:
-    """Return the tables of the proof; outside of one there are none."""
+    """Return the tables of the proof, empty ones outside of a proof."""
     return _tables.get() or _NONE

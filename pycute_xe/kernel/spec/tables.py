@@ -138,7 +138,7 @@ class InRange:
 class Rising:
     """A table rises from 0 to an index: entry i says where rows of i begin, the last one ends them.
 
-    Where not ``whole``, it may end before: rows behind it are nobody's.
+    Where not ``whole``, it may end before: rows behind it have no owner.
 
     >>> print(Rising("starts", Index("T")))
     starts rises from 0 to T
