@@ -75,8 +75,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 const [folder, wheel, into] = process.argv.slice(2);
 const { loadPyodide } = await import(`${folder}/pyodide.mjs`);
 const python = await loadPyodide({ indexURL: `${folder}/` });
-python.unpackArchive(new Uint8Array(readFileSync(wheel)).buffer, "wheel");
-python.runPython(readFileSync(0, "utf8"));
+try {
+  python.unpackArchive(new Uint8Array(readFileSync(wheel)).buffer, "wheel");
+  python.runPython(readFileSync(0, "utf8"));
+} catch (error) {  // as Node prints it, it comes behind all of Pyodide's text
+  console.error(error.message);
+  process.exit(1);
+}
 writeFileSync(into, python.FS.readFile("/tmp/library.zip"));
 """
 PACK = """

@@ -15,7 +15,7 @@ from pycute_xe.converting import convert, host_dtype
 from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
-from pycute_xe.kernel.spec.tables import broken
+from pycute_xe.kernel.spec.table_checks import broken
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown

@@ -42,10 +42,11 @@ from pycute_xe.kernel.ir.program import doing
 from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.faults import Facts, least
+from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.points import Space, index_text
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.verdict import Failure, smallest
+from pycute_xe.verifying.verdict import Failure
 
 __all__ = [
     "Touch",

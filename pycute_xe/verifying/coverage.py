@@ -37,6 +37,7 @@ from pycute_xe.verifying.evaluation import Extents, differ, value_with
 from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
+from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import Owner, owners
@@ -44,7 +45,7 @@ from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translation import claimed
-from pycute_xe.verifying.verdict import Failure, smallest
+from pycute_xe.verifying.verdict import Failure
 
 __all__ = ["Coverage", "Point"]
 

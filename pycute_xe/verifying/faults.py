@@ -42,12 +42,13 @@ from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
+from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import tables_of
 from pycute_xe.verifying.points import Space, View, index_text, registers, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translation import formula_of
-from pycute_xe.verifying.verdict import Failure, smallest
+from pycute_xe.verifying.verdict import Failure
 
 __all__ = ["Facts", "least", "turned_round", "Faults"]
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.holding.patience import charge
-from pycute_xe.kernel.spec.tables import Law, law_broken
+from pycute_xe.kernel.spec.table_checks import law_broken
+from pycute_xe.kernel.spec.tables import Law
 from pycute_xe.verifying.lookups import Tables, as_index, current, is_lookup, table_name
 from pycute_xe.verifying.refusing import undecided
 

@@ -42,6 +42,7 @@ from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
 from pycute_xe.verifying.joining import joined_rows
 from pycute_xe.verifying.laws import as_stored
+from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import collapsed
@@ -49,7 +50,7 @@ from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translation import EXACT, claimed, formula_of
-from pycute_xe.verifying.verdict import Failure, smallest
+from pycute_xe.verifying.verdict import Failure
 
 __all__ = ["Questions"]
 

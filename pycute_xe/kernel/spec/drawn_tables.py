@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.kernel.spec.table_checks import broken, value_of
 from pycute_xe.kernel.spec.tables import (
     Assumption,
     AtMost,
@@ -22,8 +23,6 @@ from pycute_xe.kernel.spec.tables import (
     Permutation,
     Rising,
     Sorted,
-    broken,
-    value_of,
 )
 
 __all__ = ["drawn_tables"]

@@ -1,0 +1,41 @@
+"""The least point of a region, at which a disproof is shown."""
+
+from __future__ import annotations
+
+from pycute_xe.verifying.making import with_tables
+from pycute_xe.verifying.points import Naming
+from pycute_xe.verifying.refusing import undecided
+from pycute_xe.verifying.regions import Region
+
+__all__ = ["smallest"]
+
+LONGEST = 1 << 24
+"""An extent from which on no surface has it."""
+
+
+def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
+    """Return the least point of a region: by the sum of the sizes, then in order of the names.
+
+    Raises `UndecidableError` where every point has an extent that no surface has.
+    """
+    if region.lookups and region.is_empty:
+        return None
+    region = region.completed()
+    point = _least(region, naming)
+    if point is None or all(point[size] < LONGEST for size in naming.sizes):
+        return point and with_tables(point)
+    within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
+    point = _least(region.within(within), naming)
+    if point is None:
+        raise undecided(
+            "it fails only where an extent is 2**24 or more, which surfaces do not have",
+            "leave out what is done at such sizes",
+        )
+    return with_tables(point)
+
+
+def _least(region: Region, naming: Naming) -> dict[str, int] | None:
+    sizes = naming.sizes
+    rest = tuple(n for n in region.names if n not in sizes)
+    total = " + ".join(sizes) or "0"
+    return region.to(("T", *region.names), f"T = {total}").least(("T", *sizes, *rest))
