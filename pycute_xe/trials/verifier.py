@@ -42,8 +42,9 @@ from pycute_xe.trials.problems import (
     work_of_subgroup,
 )
 from pycute_xe.trials.replays import shown, together
+from pycute_xe.verifying.least import LONGEST
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
-from pycute_xe.verifying.verdict import LONGEST, Proof, Run, Tried, Verdict
+from pycute_xe.verifying.verdict import Proof, Run, Tried, Verdict
 
 __all__ = ["REPORT", "trial", "verify_kernel"]
 

@@ -7,7 +7,7 @@ from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
-__all__ = ["smallest"]
+__all__ = ["LONGEST", "smallest"]
 
 LONGEST = 1 << 24
 """An extent from which on no surface has it."""
