@@ -323,7 +323,7 @@ def main() -> int:
     with served(given.site) as address:
         times = [cold(command, address) for _ in range(given.cold)]
         print(f"playground: first answer after {statistics.median(times):.1f} s, fresh profile")
-        # The search is judged by its time, so nothing runs beside it.
+        # The search is timed, so nothing runs beside it.
         terms, errors = _alone(command, lambda page: site_search.check(page, address))
         tasks: tuple[Callable[[Chromium], Iterator[str]], ...] = (
             lambda page: interactions(page, address),
@@ -340,7 +340,7 @@ def main() -> int:
     errors += [error for _, some in done for error in some]
     print(
         f"site: {len(tried) + len(more)} interactions, {len(terms)} terms, "
-        f"{len(errors)} errors on the console"
+        f"{len(errors)} errors on the console; slowest search: {max(terms)}"
     )
     views = len(light) + len(dark)
     print(f"site: {', '.join([*narrow, *wide])}; {views} views without violations")

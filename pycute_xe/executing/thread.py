@@ -329,7 +329,10 @@ def _kept(thread: Thread, statement: FetchAdd, ticket: int, env: Env) -> None:
     machine.memory.write(placed.address(place), data)
     _watched(thread, "writes", into, place)
     nbytes = placed.operand.value_type.bits // 8
-    machine.trace.message("atomic", f"ticket {ticket} of {statement.operand}", nbytes)
+    counter = machine.placed[statement.operand]
+    first = counter.address(tuple(thread.index(index, env) for index in statement.at))
+    text = f"ticket {ticket} of {statement.operand}"
+    machine.trace.message("atomic", text, nbytes, np.arange(first, first + nbytes))
 
 
 def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None:
