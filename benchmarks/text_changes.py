@@ -82,6 +82,8 @@ def _first_register(body: str, stored: str) -> str:
 NARROWING = (
     r"^ *XE_ALU\(mov \(M1_NM, 16\) \w+_(bf|hf)\w*\(\d+,\d+\)<\d> (t\w+_f\(\d+,0\))<1;1,0>\);\n"
 )
+# What was narrowed is computed with again: the result shows fewer bits, not where they went.
+WIDENED = r"shl \(M1_NM, 16\) .* 0x10:uw|mov \(M1_NM, 16\) \w+_f\(.* \w+_hf\("
 # Fragments whose view of f32 is stored: the registers of a message.
 STORED = r"^ *XE_STORE_2D\(.*, (t\w+), d32\.[^;]*;\n"
 
@@ -93,7 +95,8 @@ def rounding(r: random.Random, body: str) -> tuple[str, str] | None:
         masks = {"bf": "0xffff0000", "hf": "0xffffe000"}
         return _cut(match[2], masks[match[1]]) + match[0]
 
-    return _tried(r, body, "rounding", (NARROWING, cut), (r"\brnde\b", r.choice(["rndz", "rndd"])))
+    named = "precision" if re.search(WIDENED, body) else "rounding"
+    return _tried(r, body, named, (NARROWING, cut), (r"\brnde\b", r.choice(["rndz", "rndd"])))
 
 
 def precision(r: random.Random, body: str) -> tuple[str, str] | None:
