@@ -16,6 +16,7 @@ from pycute_xe.errors import InputError
 from pycute_xe.kernel import Counterexample, Index, Kernel
 from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.spec.drawn_tables import drawn_tables
+from pycute_xe.kernel.spec.table_checks import broken
 from pycute_xe.kernel.spec.tables import (
     Assumption,
     AtMost,
@@ -24,7 +25,6 @@ from pycute_xe.kernel.spec.tables import (
     Permutation,
     Rising,
     Sorted,
-    broken,
 )
 
 N = Index("N")
