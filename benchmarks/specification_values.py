@@ -222,8 +222,8 @@ def sizes_of(
             for mode, extent in zip(operand.modes, np.shape(inputs[operand.name]), strict=True):
                 if mode.offset == 0 and len(mode.terms) == 1:
                     ((atom, scale),) = mode.terms
-                    if isinstance(atom, str) and extent % scale == 0:
-                        found.setdefault(atom, extent // scale)
+                    if isinstance(atom, str) and scale == 1:
+                        found.setdefault(atom, extent)
     return found
 
 
