@@ -28,7 +28,7 @@ def broken(
 ) -> dict[str, int] | None:
     """Return values of variables at which tables break an assumption; None where they keep it.
 
-    >>> import numpy as np
+    >>> from pycute_xe.kernel.spec.tables import Rising
     >>> starts = {"starts": np.array([0, 3, 2])}
     >>> broken(Rising("starts", Index("T")), {"starts": (Index("U"),)}, starts, {"T": 2, "U": 3})
     {'i': 1, 'j': 2}
