@@ -126,7 +126,7 @@ def _loads(name: str, order: str, share: tuple[int, int], kind: str) -> bool:
         op = as_operation(name, as_numeric(kind))
     except CuteError:
         return False
-    rows, columns = share if order == "row" else share[::-1]
+    rows, columns = {"row": share, "col": share[::-1]}[order]
     whole = op.bits != as_numeric(kind).bits or not (rows % op.height or columns % op.width)
     return op.message.op == "load" and whole
 

@@ -161,3 +161,23 @@ def test_without_its_assumption_nothing_is_proved() -> None:
     assert verdict.answer == "disproved"
     assert verdict.counterexample is not None
     assert "pages" in verdict.counterexample.tables
+
+
+@pytest.mark.parametrize(
+    ("assumption", "wrong"),
+    [
+        (Distinct("nope"), "nope is not an operand of integers"),
+        (Permutation("A"), "A is not an operand of integers"),
+        (Sorted("D"), "D is not an operand of integers"),
+    ],
+    ids=str,
+)
+def test_an_assumption_on_what_is_not_a_table_is_refused(
+    assumption: Assumption, wrong: str
+) -> None:
+    mma = cx.workgroup_mma("XE_DPAS_TT<8,f32,bf16>", (64, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    kernel = cx.kernel.gemm(mma)
+    assert kernel.computes is not None
+    claimed = dataclasses.replace(kernel.computes, tables=(assumption,))
+    with pytest.raises(cx.CuteError, match=wrong):
+        dataclasses.replace(kernel, computes=claimed)

@@ -33,7 +33,15 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.recurrences import Recurrence
-from pycute_xe.kernel.spec.tables import Assumption
+from pycute_xe.kernel.spec.tables import (
+    Assumption,
+    AtMost,
+    Distinct,
+    InRange,
+    Permutation,
+    Rising,
+    Sorted,
+)
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -312,6 +320,8 @@ class Specification:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
         _check_defined(self, known)
+        for assumption in self.tables:
+            _check_tables(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
         claimed = [claim.output for claim in self.claims]
         if sorted(outputs) != sorted(claimed):
@@ -329,6 +339,26 @@ class Specification:
         """One equation a line, and the assumptions."""
         lines = [*map(str, self.defines), *map(str, self.claims)]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
+
+
+def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
+    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
+    for name in sorted(assumption.tables):
+        if name not in known or known[name].value_type.kind == "float":
+            wrong = f"{name} is not an operand of integers"
+            fix = "assume something of operands that are looked up"
+            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+    match assumption:
+        case AtMost():
+            return
+        case InRange():
+            modes = len(assumption.at)
+        case Rising() | Sorted() | Distinct() | Permutation():
+            modes = 1
+    if len(known[assumption.operand].modes) != modes:
+        count = len(known[assumption.operand].modes)
+        wrong = f"{assumption.operand} has {count} modes, the assumption speaks of {modes}"
+        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:
