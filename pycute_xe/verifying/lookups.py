@@ -29,6 +29,7 @@ __all__ = [
     "is_lookup",
     "looks_up_by",
     "opened",
+    "replaced",
     "table_name",
     "text_of",
     "variables_of",
@@ -493,6 +494,22 @@ def looks_up_by(text: str, bound: frozenset[str]) -> bool:
     """Whether a text looks something up at a place that bound variables tell."""
     starts = (i for i, letter in enumerate(text) if letter == "#")
     return any(bound & {*_WORD.findall(text[slice(*_between(text, i))])} for i in starts)
+
+
+def replaced(text: str, same: Mapping[Index, str]) -> str:
+    """Return a text with texts for some of the elements that it looks up, inner ones first.
+
+    >>> replaced("#0(v_b + 1) - #0(v_b)", {Index.element("#0", Index("v_b")): "#0(c)"})
+    '#0(v_b + 1) - #0(c)'
+    """
+    start = text.find("#")
+    if start < 0:
+        return text
+    opens, end = _between(text, start)
+    whole = f"{text[start:opens]}({replaced(text[opens + 1 : end], same)})"
+    index = as_index(whole)
+    own = whole if index is None else same.get(index, whole)
+    return f"{text[:start]}{own}{replaced(text[end + 1 :], same)}"
 
 
 def _between(text: str, start: int) -> tuple[int, int]:

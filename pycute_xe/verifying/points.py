@@ -37,6 +37,7 @@ from pycute_xe.kernel.spec.expression import (
     Where,
     parts,
 )
+from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.tables import Rising
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
@@ -281,6 +282,8 @@ def _looked_up(kernel: Kernel) -> set[str]:
     computes = kernel.computes
     for claim in computes.claims if computes is not None else ():
         indices += _indices_in(claim.value)
+        if isinstance(claim, Scatter):
+            indices += [*claim.at, *(extent for _, extent in claim.over)]
     out = {x.operand for index in indices for x in index.looked_up}
     return out.union(*(one.tables for one in computes.tables)) if computes is not None else out
 
@@ -452,15 +455,18 @@ class Space:
 
         Of a store that a loop repeats at one place, only the last trip counts.
         """
+        names, texts = self.written_at(write, view)
+        return Region.where(names, _all(texts))
+
+    def written_at(self, write: Write, view: View) -> tuple[Names, tuple[str, ...]]:
+        """Return the points of a store that lie inside its output, as names and constraints."""
         names = (*self.names_around(write.around), *view.names)
         limits = self.extents(write.statement.operand)
         targets = self.targets(write, view)
         inside = tuple(f"0 <= {t} < {n}" for t, n in zip(targets, limits, strict=True))
         last = self._last_trips(write)
         subgroup = self.subgroup(write.around, view, write.subgroups)
-        return Region.where(
-            names, _all((*self.constraints(write.around, subgroup), *view.box, *inside, *last))
-        )
+        return names, (*self.constraints(write.around, subgroup), *view.box, *inside, *last)
 
     def in_registers(self, around: tuple[Around, ...], view: View) -> Region:
         """Return the points of a fragment where statements happen."""

@@ -495,7 +495,7 @@ class KernelBuilder(Draft):
         claims = Specification(self._claims, tables=self._assumed, defines=self._defines)
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
-            body, claims if self._claims else None, program.shared,
+            body, claims if self._claims or self._assumed else None, program.shared,
         )  # fmt: skip
 
 

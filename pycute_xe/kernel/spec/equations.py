@@ -30,7 +30,8 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
 from pycute_xe.kernel.spec.recurrences import Recurrence
-from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
 
@@ -305,14 +306,20 @@ def _extent_of(index: str, values: list[Expression], known: dict[str, Operand], 
     raise KernelError("computes", {"text": text[:80]}, wrong, fix)
 
 
-def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
+def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
     """Return the claim that an equation makes of an output.
 
-    >>> D = Operand("D", "f32", ("M", "N"), role="out")
+    A place that is not a name for each mode is looked up: the claim scatters, and its variables run
+    as far as modes that they index, or as ``for t < T, i < counts[t]`` says behind the equation.
+
+    >>> D, K = Operand("D", "f32", ("M", "N"), role="out"), Operand("K", "f32", ("T", "N"))
     >>> print(read_claim("D[m,n] = where(m < n, 1, 0)", (D,)))
     D[m,n] = where(m < n, 1, 0)
+    >>> print(read_claim("D[slots[t],n] = K[t,n]", (D, K, Operand("slots", "s32", ("T",)))))
+    D[slots[t],n] = K[t,n] for t < T, n < N
     """
-    left, equals, right = text.partition("=")
+    equation, spans, ranges = text.partition(" for ")
+    left, equals, right = equation.partition("=")
     if not equals or left.strip()[-1:] in "<>" or right.startswith("="):
         wrong = f"{quoted(text)} is not an equation"
         fix = 'write "D[m,n] = relu(A[m,n])"'
@@ -321,14 +328,16 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
         raise KernelError("computes", {"text": text[:80]}, wrong, fix)
     known = {operand.name: operand for operand in operands}
 
-    def place(node: ast.expr) -> tuple[str, tuple[str, ...]]:
+    def place(node: ast.expr) -> tuple[str, tuple[str, ...]] | Scatter:
         match node:
-            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if all(
+            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if not spans and all(
                 isinstance(part, ast.Name) for part in parts
             ):
                 return name, tuple(ast.unparse(part) for part in parts)
-            case ast.Subscript(ast.Name(name), ast.Name(index)):
+            case ast.Subscript(ast.Name(name), ast.Name(index)) if not spans:
                 return name, (index,)
+            case ast.Subscript(ast.Name(name), at) if name in known:
+                return _scattered(name, at, (right.strip(), ranges.strip()), known)
             case _:
                 wrong = f"{left.strip()} is not an output with a name for each mode"
                 modes = known[left.strip()].modes if left.strip() in known else ("M", "N")
@@ -336,9 +345,60 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
                 fix = f'write "{output}[{",".join(str(mode).lower() for mode in modes)}] = …"'
                 raise KernelError("computes", {"text": text[:80]}, wrong, fix)
 
-    output, indices = tree_of(left, "computes", place)
-    value = Notation(right.strip(), frozenset(), indices, known).whole()
-    return Claim(output, indices, value)
+    match tree_of(left, "computes", place):
+        case Scatter() as scatter:
+            return scatter
+        case output, indices:
+            value = Notation(right.strip(), frozenset(), indices, known).whole()
+            return Claim(output, indices, value)
+
+
+def _scattered(
+    output: str, place: ast.expr, texts: tuple[str, str], known: dict[str, Operand]
+) -> Scatter:
+    """Return the claim of places that are looked up: what lies there, and how far variables run."""
+    sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
+    given = _ranges(texts[1])
+    places = [x for x in ast.walk(place) if isinstance(x, ast.Name)]
+    names = [x.id for x in sorted(places, key=lambda x: x.col_offset)]
+    free = dict.fromkeys(n for n in names if n not in sizes and n not in {*known, *_CALLED})
+    indices = tuple(dict.fromkeys((*given, *free)))
+    reader = Notation(texts[0], frozenset(), indices, known)
+    at = reader.places(place)
+    value = reader.whole()
+    inner = [Element(x.operand, x.at) for index in at for x in index.looked_up]
+    named = (*inner, Element(output, at), *(x for x in leaves(value) if isinstance(x, Element)))
+
+    def extent(name: str) -> Index:
+        if name in given:
+            return tree_of(given[name], "computes", reader.index)
+        pairs = ((x, known[x.operand].modes) for x in named if x.operand in known)
+        for x, modes in pairs:
+            for index, mode in zip(x.at, modes, strict=False):
+                if index == Index(name):
+                    return mode
+        wrong = f"{name} indexes no mode by itself, and nothing says how far it runs"
+        fix = f'write " for {name} < T" behind the equation'
+        raise KernelError("computes", {"text": texts[0][:80]}, wrong, fix)
+
+    return Scatter(output, at, tuple((name, extent(name)) for name in indices), value)
+
+
+def _ranges(text: str) -> dict[str, str]:
+    """Return how far variables run, as texts, of ``t < T, i < counts[t]``."""
+
+    def parts(node: ast.expr) -> dict[str, str]:
+        out: dict[str, str] = {}
+        for one in node.elts if isinstance(node, ast.Tuple) else [node]:
+            match one:
+                case ast.Compare(ast.Name(name), [ast.Lt()], [extent]):
+                    out[name] = ast.unparse(extent)
+                case _:
+                    wrong = f"{quoted(ast.unparse(one))} does not say how far a variable runs"
+                    raise KernelError("computes", {"text": text[:80]}, wrong, 'write "t < T"')
+        return out
+
+    return tree_of(text, "computes", parts) if text else {}
 
 
 @typed
