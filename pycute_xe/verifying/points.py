@@ -284,6 +284,7 @@ def _looked_up(kernel: Kernel) -> set[str]:
         indices += _indices_in(claim.value)
         if isinstance(claim, Scatter):
             indices += [*claim.at, *(extent for _, extent in claim.over)]
+            indices += [index for pair in claim.when for index in pair]
     out = {x.operand for index in indices for x in index.looked_up}
     return out.union(*(one.tables for one in computes.tables)) if computes is not None else out
 

@@ -268,6 +268,7 @@ def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situate
     pairs = zip(claim.at, modes, strict=True)
     inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
     values = situated_elements(claim.value, claim.over)
+    inside = (*inside, *claim.when)
     return [*out, *(replace(one, guards=(*inside, *one.guards)) for one in values)]
 
 

@@ -44,6 +44,7 @@ class Named:
     names: tuple[str, ...]
     extents: tuple[str, ...]
     at: tuple[str, ...]
+    when: tuple[str, ...]
 
     @classmethod
     def of(cls, space: Space, claim: Scatter) -> Named:
@@ -52,12 +53,17 @@ class Named:
         extents = tuple(space.naming.text(extent, own) for _, extent in claim.over)
         at = tuple(space.naming.text(index, own) for index in claim.at)
         numeric = space.kernel.operand(claim.output).value_type
-        return cls(claim, space.naming, numeric, tuple(own.values()), extents, at)
+        when = tuple(
+            f"{space.naming.text(one, own)} < {space.naming.text(other, own)}"
+            for one, other in claim.when
+        )
+        return cls(claim, space.naming, numeric, tuple(own.values()), extents, at, when)
 
     @property
     def spans(self) -> tuple[str, ...]:
         """How far its variables run."""
-        return tuple(f"0 <= {n} < {e}" for n, e in zip(self.names, self.extents, strict=True))
+        spans = (f"0 <= {n} < {e}" for n, e in zip(self.names, self.extents, strict=True))
+        return (*spans, *self.when)
 
     def value(self, places: dict[str, str]) -> Formula:
         """Return what is claimed where its variables are texts."""
@@ -89,9 +95,10 @@ class Named:
                 same[Index.of({mine: 1}, 0)] = text_of(Index.of({yours: 1}, 0))
         names, texts = space.written_at(write, view)
         texts = (*texts, *(f"{t} = {at}" for t, at in zip(targets, self.at, strict=True)))
-        own = tuple(replaced(text, same) for text in texts)
-        every = (*names, *self.names)
-        known = Region.where(every, _all([*own, *self.spans, *(replaced(t, same) for t in links)]))
+        put = _variables(links)
+        own = [replaced(_put(text, put), same) for text in (*texts, *links)]
+        own += [f"{name} = {text}" for name, text in put.items()]
+        known = Region.where((*names, *self.names), _all([*own, *self.spans]))
         return known.to((*space.naming.sizes, *self.names))
 
     # ------------------------------------------------------------------ what a store is for
@@ -160,7 +167,7 @@ class Named:
         for name, extent in zip(self.names, self.extents, strict=True):
             if name in fixed:
                 texts += [f"{name} >= 0", f"{name} < {extent}"]
-        return tuple(texts)
+        return (*texts, *self.when)
 
 
 def _index(text: str) -> Index:
@@ -175,6 +182,18 @@ def _paired(target: str, at: str) -> list[tuple[Looked, Looked]]:
     for table in dict.fromkeys(x.operand for x in yours):
         sides = ([x for x in side if x.operand == table] for side in (mine, yours))
         out += zip(*sides, strict=False)
+    return out
+
+
+def _variables(links: dict[str, None]) -> dict[str, str]:
+    """Return what variables of a store are where links are so, of those that one tells alone."""
+    out: dict[str, str] = {}
+    for link in links:
+        mine, _, yours = link.partition(" = ")
+        index = _index(mine)
+        rest = index - index.offset
+        if str(rest).isidentifier() and str(rest) not in out:
+            out[str(rest)] = text_of(_index(yours) - index.offset)
     return out
 
 

@@ -256,12 +256,13 @@ class _Change:
             case Claim(_, indices, value):
                 own = self.bound(indices)
                 return Claim(output, (*own.values(),), self.expression(value, {**scope, **own}))
-            case Scatter(_, at, over, value):
+            case Scatter(_, at, over, value, when):
                 own = self.bound(name for name, _ in over)
                 inner = {**scope, **own}
                 spans = tuple((own[n], self.index(extent, inner)) for n, extent in over)
                 places = tuple(self.index(i, inner) for i in at)
-                return Scatter(output, places, spans, self.expression(value, inner))
+                pairs = ((self.index(i, inner), self.index(j, inner)) for i, j in when)
+                return Scatter(output, places, spans, self.expression(value, inner), (*pairs,))
 
     def expression(self, value: Expression, scope: Mapping[str, str]) -> Expression:
         match value:

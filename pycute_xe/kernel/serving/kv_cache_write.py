@@ -27,8 +27,9 @@ def kv_cache_write(
     Slot ``slots[t]`` is row ``slots[t] % page`` of page ``slots[t] / page`` of ``KC`` and ``VC``,
     (P, page, G, depth), or (P, G, page, depth) with ``cache="heads"``; a token of a negative slot
     is left out, two tokens have no slot in common, and all other slots keep what they hold. With
-    ``cache_type`` the cache is of another type, what is written is divided by the scalars ``k_scale`` and ``v_scale``.
-    A work-group has ``heads`` heads of a token. C++: vLLM's ``reshape_and_cache_flash``.
+    ``cache_type`` the cache is of another type, what is written is divided by the scalars
+    ``k_scale`` and ``v_scale``. A work-group has ``heads`` heads of a token. C++: vLLM's
+    ``reshape_and_cache_flash``.
 
     >>> print(*kv_cache_write(16, 64, cache="heads").outputs, sep="; ")
     KC[P,G,16,64] bf16 row-major; VC[P,G,16,64] bf16 row-major

@@ -269,7 +269,8 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
     """Return the state that two equations define: at 0, and one step on.
 
     ``S[0,d] = 0`` and ``S[t+1,d] = g[t]*S[t,d] + x[t,d]``: each index runs as far as a mode of an
-    operand that it indexes. Raises `KernelError` for what has no meaning.
+    operand that it indexes, or as ``for t < T`` says behind the step. Raises `KernelError` for
+    what has no meaning.
 
     >>> g, x = Operand("g", "f32", ("T",)), Operand("x", "f32", ("T", "D"))
     >>> made = read_recurrence("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]", (g, x))
@@ -277,6 +278,8 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
     S[T+1,D] f32 row-major | S[t+1,d] = g[t]*S[t,d] + x[t,d]
     """
     known = {operand.name: operand for operand in operands}
+    step, _, ranges = step.partition(" for ")
+    given, _ = _ranges(ranges)
     name, _, rest = step.partition("[")
     left, _, right = rest.partition("]")
     names = tuple(part.strip() for part in left.split(","))
@@ -290,7 +293,9 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
     values: list[Expression] = []
     for text, bound in ((begun, indices[1:]), (right.partition("=")[2].strip(), indices)):
         values.append(Notation(text, frozenset(), bound, {**known, name: anywhere}).whole())
-    extents = tuple(_extent_of(i, values, known, step) for i in indices)
+    extents = tuple(
+        Index(given[i]) if i in given else _extent_of(i, values, known, step) for i in indices
+    )
     return Recurrence(name, indices, extents, values[0], values[1])
 
 
@@ -310,7 +315,8 @@ def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
     """Return the claim that an equation makes of an output.
 
     A place that is not a name for each mode is looked up: the claim scatters, and its variables run
-    as far as modes that they index, or as ``for t < T, i < counts[t]`` says behind the equation.
+    as far as modes that they index, or as ``for t < T, i < counts[t]`` says behind the equation,
+    and other conditions there, as ``slots[t] > 3``, leave elements out.
 
     >>> D, K = Operand("D", "f32", ("M", "N"), role="out"), Operand("K", "f32", ("T", "N"))
     >>> print(read_claim("D[m,n] = where(m < n, 1, 0)", (D,)))
@@ -358,7 +364,7 @@ def _scattered(
 ) -> Scatter:
     """Return the claim of places that are looked up: what lies there, and how far variables run."""
     sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
-    given = _ranges(texts[1])
+    given, conditions = _ranges(texts[1])
     places = [x for x in ast.walk(place) if isinstance(x, ast.Name)]
     names = [x.id for x in sorted(places, key=lambda x: x.col_offset)]
     free = dict.fromkeys(n for n in names if n not in sizes and n not in {*known, *_CALLED})
@@ -381,24 +387,29 @@ def _scattered(
         fix = f'write " for {name} < T" behind the equation'
         raise KernelError("computes", {"text": texts[0][:80]}, wrong, fix)
 
-    return Scatter(output, at, tuple((name, extent(name)) for name in indices), value)
+    when = tuple(tree_of(text, "computes", reader.condition) for text in conditions)
+    return Scatter(output, at, tuple((name, extent(name)) for name in indices), value, when)
 
 
-def _ranges(text: str) -> dict[str, str]:
-    """Return how far variables run, as texts, of ``t < T, i < counts[t]``."""
+def _ranges(text: str) -> tuple[dict[str, str], list[str]]:
+    """Return how far variables run, of ``t < T, i < counts[t]``, and what else is asked."""
+    given: dict[str, str] = {}
+    conditions: list[str] = []
 
-    def parts(node: ast.expr) -> dict[str, str]:
-        out: dict[str, str] = {}
+    def read(node: ast.expr) -> None:
         for one in node.elts if isinstance(node, ast.Tuple) else [node]:
             match one:
-                case ast.Compare(ast.Name(name), [ast.Lt()], [extent]):
-                    out[name] = ast.unparse(extent)
+                case ast.Compare(ast.Name(name), [ast.Lt()], [extent]) if name not in given:
+                    given[name] = ast.unparse(extent)
+                case ast.Compare():
+                    conditions.append(ast.unparse(one))
                 case _:
                     wrong = f"{quoted(ast.unparse(one))} does not say how far a variable runs"
                     raise KernelError("computes", {"text": text[:80]}, wrong, 'write "t < T"')
-        return out
 
-    return tree_of(text, "computes", parts) if text else {}
+    if text:
+        tree_of(text, "computes", read)
+    return given, conditions
 
 
 @typed

@@ -151,6 +151,8 @@ class _Named:
             scope = replace(scope, axes=(*scope.axes, (name, count)), guarded=True)
             below = below[..., None] & (np.arange(count) < limit[..., None])
         extents = tuple(n for _, n in scope.axes)
+        for one, other in scatter.when:
+            below = below & (scope.index(one) < scope.index(other))
         inside, at = below, list[NDArray[np.int64]]()
         for index, span in zip(scatter.at, window, strict=True):
             places = scope.index(index)

@@ -16,10 +16,11 @@ __all__ = ["Scatter"]
 class Scatter:
     """``output[at] = value`` for all values of variables, and nothing else changes.
 
-    ``over`` are the variables with how far each runs, which earlier ones may tell. A place outside
-    of the output is none: a negative slot leaves its token out. No place is named twice: where it
-    is, the claim has no value. Places that are not named keep what they held; of an operand that
-    held nothing (``role="out"``) they are not claimed.
+    ``over`` are the variables with how far each runs, which earlier ones may tell; of ``when``,
+    pairs ``one < other``, all hold. A place outside of the output is none: a negative slot leaves
+    its token out. No place is named twice: where it is, the claim has no value. Places that are not
+    named keep what they held; of an operand that held nothing (``role="out"``) nothing is claimed
+    there.
 
     >>> from pycute_xe.kernel.spec.expression import Element
     >>> t, h = Index("t"), Index("h")
@@ -32,6 +33,7 @@ class Scatter:
     at: tuple[Index, ...]
     over: tuple[tuple[str, Index], ...]
     value: Expression
+    when: tuple[tuple[Index, Index], ...] = ()
 
     def __post_init__(self) -> None:
         """Turn a number into an expression, and check how deep it nests."""
@@ -50,5 +52,5 @@ class Scatter:
 
     def __str__(self) -> str:
         """As an equation, and how far its variables run."""
-        over = ", ".join(f"{name} < {extent}" for name, extent in self.over)
-        return f"{self.output}[{self.place}] = {self.value} for {over}"
+        over = [f"{one} < {other}" for one, other in (*self.over, *self.when)]
+        return f"{self.output}[{self.place}] = {self.value} for {', '.join(over)}"

@@ -41,6 +41,7 @@ from pycute_xe.kernel.spec.tables import (
     InRange,
     Permutation,
     Rising,
+    Runs,
     Sorted,
 )
 from pycute_xe.signatures import checked_fields, typed
@@ -373,13 +374,20 @@ def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
     match assumption:
         case AtMost():
             return
+        case Runs():
+            modes, extents = 1, {known[name].modes for name in assumption.tables}
+            if len(extents) > 1:
+                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
+                fix = "give both the extent of one mode"
+                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
         case InRange():
             modes = len(assumption.at)
         case Rising() | Sorted() | Distinct() | Permutation():
             modes = 1
-    if len(known[assumption.operand].modes) != modes:
-        count = len(known[assumption.operand].modes)
-        wrong = f"{assumption.operand} has {count} modes, the assumption speaks of {modes}"
+    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
+    if len(known[name].modes) != modes:
+        count = len(known[name].modes)
+        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
         raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
@@ -432,12 +440,13 @@ def _check_scatter(claim: Scatter, known: dict[str, Operand]) -> dict[str, Index
         raise _unfit(claim, "two of its variables have one name", "rename one")
     for number, (_, extent) in enumerate(claim.over):
         _check_names(claim, (extent,), dict(claim.over[:number]), known)
-    _check_names(claim, claim.at, ranges, known)
+    pairs = [index for pair in claim.when for index in pair]
+    _check_names(claim, (*claim.at, *pairs), ranges, known)
     idle = ranges.keys() - {name for index in claim.at for name in index.names}
     if idle:
         wrong = f"{sorted(idle)[0]} names no place, so that each is named again and again"
         raise _unfit(claim, wrong, "leave it out, or sum over it")
-    for index in (*claim.at, *ranges.values()):
+    for index in (*claim.at, *pairs, *ranges.values()):
         for looked in index.looked_up:
             _check_given(claim, Situated(Element(looked.operand, looked.at), claim.over), known)
     return ranges

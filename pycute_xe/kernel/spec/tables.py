@@ -1,7 +1,7 @@
 """What is assumed of tables: integer operands that say how long things are and where they lie.
 
-The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`. Each says
-its laws, which a proof takes for granted and `table_checks` looks for in the tables of a run.
+The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`, `Runs`. Each
+says its laws, which a proof takes for granted and `table_checks` looks for in the tables of a run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = [
     "Law",
     "Permutation",
     "Rising",
+    "Runs",
     "Sorted",
 ]
 
@@ -287,7 +288,49 @@ class Permutation:
         return f"{self.operand} is a permutation"
 
 
-Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of rows lie one behind the other: entry i says where one begins, and how long it is.
+
+    Rows between them, and behind the last one, have no owner.
+
+    >>> print(Runs("offsets", "counts", Index("T")))
+    offsets[i] to offsets[i]+counts[i] lie one behind the other in 0 to T
+    """
+
+    starts: str
+    counts: str
+    to: Index
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.starts, self.counts})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        (extent,) = modes[self.starts]
+        i, j = Index("i"), Index("j")
+        start, count = _element(self.starts, i), _element(self.counts, i)
+        bounds = ((Index(), start, "<="), (Index(), count, "<="), (start + count, self.to, "<="))
+        apart = ((start + count, _element(self.starts, j), "<="),)
+        pairs = (("i", extent), ("j", extent))
+        inside = Law((("i", extent),), (), bounds, joined=True, total=True)
+        return (inside, Law(pairs, ((i, j, "<"),), apart, total=True))
+
+    def changed(self, change: Change) -> Runs:
+        """Return it with other names."""
+        names = (change.thing(name) for name in (self.starts, self.counts))
+        return Runs(*names, change.index(self.to))
+
+    def __str__(self) -> str:
+        """In words."""
+        end = _element(self.starts, Index("i")) + _element(self.counts, Index("i"))
+        return f"{self.starts}[i] to {end} lie one behind the other in 0 to {self.to}"
+
+
+Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation | Runs
 
 
 class Change:
