@@ -39,13 +39,14 @@ from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.least import smallest
+from pycute_xe.verifying.lookups import has_lookups
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import Owner, owners
 from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.scatters import Named
+from pycute_xe.verifying.scatters import Named, covered
 from pycute_xe.verifying.translation import claimed
 from pycute_xe.verifying.verdict import Failure
 
@@ -294,10 +295,7 @@ class Coverage(Faults):
             if unwritten is not None:
                 return self._unwritten_element(output, unwritten)
         for write in whole:
-            view = view_of(write)
-            targets = self.space.targets(write, view)
-            link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            missing = missing - self.space.points(write, view).to(missing.names, link)
+            missing = missing - self._covered(write, names, variables)
         if self.kernel.operand(output).role == "inout":
             return self._not_kept(output, missing, names)
         point = smallest(missing, self.space.naming)
@@ -327,6 +325,16 @@ class Coverage(Faults):
         before: Formula = (Term(1.0, (Place(output, claim.at, claim.numeric),)),)
         wanted = claim.value({name: name for name in claim.names})
         return self.shown(output, _unwritten(missing), (before, wanted), failed)
+
+    def _covered(self, write: Write, names: Names, owners: Names) -> Region:
+        """Return the elements that a store writes, and who owns them."""
+        view = view_of(write)
+        if not owners and any(map(has_lookups, self.space.written_at(write, view)[1])):
+            return covered(self.space, write, view, names, names)
+        targets = self.space.targets(write, view)
+        link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
+        every = (*self.space.naming.sizes, *names, *owners)
+        return self.space.points(write, view).to(every, link)
 
     def _owners(self, writes: list[Write], names: Names) -> tuple[Owner, ...]:
         """Return who owns the rows of an output where tables share them out."""

@@ -17,7 +17,7 @@ from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Law
+from pycute_xe.kernel.spec.tables import Law, Relation
 
 __all__ = [
     "Lookup",
@@ -114,6 +114,19 @@ def text_of(index: Index) -> str:
     if index.offset or not parts:
         parts.append(str(index.offset))
     return " + ".join(parts)
+
+
+def _between_ends(given: tuple[Relation, ...]) -> Iterator[Relation]:
+    """Yield what lies between ends of which each is one of an entry."""
+    for (low, entry, one), (same, high, other) in product(given, given):
+        if entry == same and entry.looked_up and not (low.looked_up or high.looked_up):
+            yield low, high, "<" if "<" in (one, other) else "<="
+
+
+def _is_positive(extent: Index) -> bool:
+    """Whether an extent is 1 or more, as sizes are."""
+    positive = all(isinstance(atom, str) and scale > 0 for atom, scale in extent.terms)
+    return positive and extent.offset + sum(scale for _, scale in extent.terms) > 0
 
 
 def _canonical(text: str) -> str:
@@ -224,6 +237,16 @@ class Tables:
     def needs(self, name: str) -> frozenset[str]:
         """Return the variables on which a lookup depends."""
         return self.by_name[name].needs
+
+    def of_sizes(self) -> Iterator[str]:
+        """Yield what follows for sizes: where a table has entries, there are numbers for them."""
+        for law in self.laws:
+            own = {name for name, _ in law.over}
+            ends = [one for pair in law.then for one in pair[:2] if not one.looked_up]
+            plain = law.joined and not law.when and not any(one.names & own for one in ends)
+            for low, high, sign in _between_ends(law.then) if plain else ():
+                empty = [f"{text_of(n)} <= 0" for _, n in law.over if not _is_positive(n)]
+                yield f"({' or '.join([*empty, f'{text_of(low)} {sign} {text_of(high)}'])})"
 
     # ------------------------------------------------------------------ what is so of them
 

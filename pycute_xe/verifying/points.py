@@ -38,7 +38,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import Rising
+from pycute_xe.kernel.spec.tables import Rising, pigeonholes
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -327,7 +327,13 @@ class Space:
         opened(self.tables)
         sizes = [f"{name} >= 1" for name in self.naming.sizes]
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
-        self.sizes = tuple(sizes)
+        assumed = kernel.computes.tables if kernel.computes is not None else ()
+        modes = {o.name: o.modes for o in kernel.operands}
+        apart = (
+            f"{self.naming.text(n)} <= {self.naming.text(b)}"
+            for n, b in pigeonholes(assumed, modes)
+        )
+        self.sizes = (*sizes, *self.tables.of_sizes(), *apart)
 
     def extents(self, operand: str) -> tuple[str, ...]:
         """Return the extents of an operand as formulas."""

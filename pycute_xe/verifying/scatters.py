@@ -31,7 +31,7 @@ from pycute_xe.verifying.points import Naming, Space, View
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translation import claimed
 
-__all__ = ["Named"]
+__all__ = ["Named", "covered"]
 
 
 @dataclass(frozen=True)
@@ -84,22 +84,7 @@ class Named:
 
         Elements of one table are the same where their arguments are: it is enough to look at those.
         """
-        targets = space.targets(write, view)
-        links: dict[str, None] = {}
-        same: dict[Index, str] = {}
-        for target, at in zip(targets, self.at, strict=True):
-            for mine, yours in _paired(target, at):
-                links |= dict.fromkeys(
-                    f"{text_of(a)} = {text_of(b)}" for a, b in zip(mine.at, yours.at, strict=True)
-                )
-                same[Index.of({mine: 1}, 0)] = text_of(Index.of({yours: 1}, 0))
-        names, texts = space.written_at(write, view)
-        texts = (*texts, *(f"{t} = {at}" for t, at in zip(targets, self.at, strict=True)))
-        put = _variables(links)
-        own = [replaced(_put(text, put), same) for text in (*texts, *links)]
-        own += [f"{name} = {text}" for name, text in put.items()]
-        known = Region.where((*names, *self.names), _all([*own, *self.spans]))
-        return known.to((*space.naming.sizes, *self.names))
+        return covered(space, write, view, self.at, self.names).within(_all([*self.spans]))
 
     # ------------------------------------------------------------------ what a store is for
 
@@ -115,11 +100,7 @@ class Named:
         for _ in self.names:
             for at, target in (*arguments, *pairs):
                 rest = at.substitute(known)
-                free = [n for n in self.names if n in rest.names]
-                if len(free) == 1 and dict(rest.terms).get(free[0]) == 1:
-                    others = rest - Index(free[0])
-                    if free[0] not in others.names:
-                        known[free[0]] = target - others
+                known |= _solved(rest, target, {*self.names} & rest.names)
         if known.keys() != {*self.names}:
             return None
         return {name: text_of(index) for name, index in known.items()}
@@ -170,6 +151,27 @@ class Named:
         return (*texts, *self.when)
 
 
+def covered(space: Space, write: Write, view: View, at: Names, names: Names) -> Region:
+    """Return values of names at which a store writes to a place that they tell.
+
+    What a store looks up is told by its arguments: it is enough to look at those that are the same.
+    """
+    links: dict[str, None] = {}
+    same: dict[Index, str] = {}
+    for target, text in zip(space.targets(write, view), at, strict=True):
+        links[f"{text_of(_index(target))} = {text}"] = None
+        for mine, yours in _paired(target, text):
+            links |= dict.fromkeys(
+                f"{text_of(a)} = {text_of(b)}" for a, b in zip(mine.at, yours.at, strict=True)
+            )
+            same[Index.of({mine: 1}, 0)] = text_of(Index.of({yours: 1}, 0))
+    own, texts = space.written_at(write, view)
+    put = _variables(links)
+    known = [replaced(_put(text, put), same) for text in (*texts, *links)]
+    known += [f"{name} = {text}" for name, text in put.items()]
+    return Region.where((*own, *names), _all(known)).to((*space.naming.sizes, *names))
+
+
 def _index(text: str) -> Index:
     index = as_index(text)
     return Index() if index is None else index
@@ -189,12 +191,19 @@ def _variables(links: dict[str, None]) -> dict[str, str]:
     """Return what variables of a store are where links are so, of those that one tells alone."""
     out: dict[str, str] = {}
     for link in links:
-        mine, _, yours = link.partition(" = ")
-        index = _index(mine)
-        rest = index - index.offset
-        if str(rest).isidentifier() and str(rest) not in out:
-            out[str(rest)] = text_of(_index(yours) - index.offset)
+        mine, yours = map(_index, link.split(" = "))
+        solved = _solved(mine, yours, {n for n in mine.names if n.startswith("v_")} - out.keys())
+        out |= {name: text_of(index) for name, index in solved.items()}
     return out
+
+
+def _solved(mine: Index, yours: Index, free: set[str]) -> dict[str, Index]:
+    """Return what the one free variable of an index is where it is another one; else nothing."""
+    name = next(iter(free), "")
+    scale = dict(mine.terms).get(name, 0)
+    rest = mine - Index(name) * scale if scale else mine
+    known = len(free) == 1 and abs(scale) == 1 and name not in rest.names | yours.names
+    return {name: (yours - rest) * scale} if known else {}
 
 
 def _put(text: str, places: dict[str, str]) -> str:

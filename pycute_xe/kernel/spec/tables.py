@@ -20,9 +20,11 @@ __all__ = [
     "InRange",
     "Law",
     "Permutation",
+    "Relation",
     "Rising",
     "Runs",
     "Sorted",
+    "pigeonholes",
 ]
 
 Relation: TypeAlias = "tuple[Index, Index, str]"
@@ -276,7 +278,7 @@ class Permutation:
         (extent,) = modes[self.operand]
         entry = _element(self.operand, Index("i"))
         then = ((Index(), entry, "<="), (entry, extent, "<"))
-        inside = Law((("i", extent),), (), then, joined=True)
+        inside = Law((("i", extent),), (), then, joined=True, total=True)
         return (inside, _apart(self.operand, extent, False))
 
     def changed(self, change: Change) -> Permutation:
@@ -331,6 +333,30 @@ class Runs:
 
 
 Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation | Runs
+
+
+def pigeonholes(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[tuple[Index, Index]]:
+    """Yield what follows for extents: entries that are different are at most as many as numbers.
+
+    >>> modes, N = {"slots": (Index("T"),)}, Index("N")
+    >>> [(str(t), str(n)) for t, n in pigeonholes((Distinct("slots"), InRange("slots", N)), modes)]
+    [('T', 'N')]
+    """
+    never = {x.operand for x in assumed if isinstance(x, Permutation)}
+    apart = {x.operand for x in assumed if isinstance(x, Distinct)}
+    for one in assumed:
+        if not isinstance(one, InRange) or one.below.looked_up:
+            continue
+        if (one.operand in never and _where_positive(one)) or (
+            one.operand in apart and not one.when
+        ):
+            yield modes[one.operand][0], one.below
+
+
+def _where_positive(one: InRange) -> bool:
+    """Whether it speaks of all entries that are not negative."""
+    used = (Index(None, -1), Index.element(one.operand, *map(Index, one.at)))
+    return one.when in ((), (used,))
 
 
 class Change:
