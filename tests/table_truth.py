@@ -213,6 +213,8 @@ def _tables(one: Program, shapes: Mapping[str, int], sizes: Mapping[str, int]) -
             if assumption.tables == {name}:
                 table = table[keeps(assumption, {name: table}, sizes)]
         each[name] = table
+    if not each:
+        return {"": np.zeros((1, 1), np.int64)}
     counts = [len(table) for table in each.values()]
     total = math.prod(counts)
     few = total <= ALL or sum(shapes.values()) <= 4

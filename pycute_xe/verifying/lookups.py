@@ -24,6 +24,7 @@ __all__ = [
     "Tables",
     "arguments_for",
     "as_index",
+    "canonical",
     "current",
     "has_lookups",
     "is_lookup",
@@ -129,7 +130,13 @@ def _is_positive(extent: Index) -> bool:
     return positive and extent.offset + sum(scale for _, scale in extent.terms) > 0
 
 
-def _canonical(text: str) -> str:
+@lru_cache(maxsize=1 << 16)
+def canonical(text: str) -> str:
+    """Return the one text of all that say the same index; what is none stays.
+
+    >>> canonical("(v_t + 1) + 0") == canonical("1 + v_t")
+    True
+    """
     index = as_index(text)
     return text.strip() if index is None else text_of(index)
 
@@ -212,7 +219,7 @@ class Tables:
 
     def lookup(self, number: int, arguments: tuple[str, ...]) -> Lookup:
         """Return the coordinate of a lookup."""
-        at = tuple(map(_canonical, arguments))
+        at = tuple(map(canonical, arguments))
         if (number, at) not in self.known:
             words = {w for text in at for w in _WORD.findall(text)} - {"floor", "mod"}
             needs = frozenset[str]().union(

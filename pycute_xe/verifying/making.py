@@ -137,8 +137,12 @@ def _filled(
         below = _below(mine, name, point)
         taken = set(fixed.values())
         free = (n for n in range(array.size + len(taken)) if n not in taken)
-        flat = np.array([next(free) for _ in range(array.size)], np.int64)
-        array = (flat if below is None else flat % max(1, below)).reshape(shape)
+        numbers = [next(free) for _ in range(array.size)]
+        open_ = np.ones(shape, np.bool_)
+        for at in fixed:
+            open_[at] = False
+        flat = np.array(numbers[: np.count_nonzero(open_)], np.int64)
+        array[open_] = flat if below is None else flat % max(1, below)
     if style == "last" and (below := _below(mine, name, point)) is not None:
         array = np.full(shape, max(0, below - 1), np.int64)
     for at, value in fixed.items():
@@ -185,7 +189,7 @@ def _rising(
         array[i] = so_far
         so_far += int(value_of(step, {"i": i}, made))
     if len(array) > 1 and last is not None and (len(array) - 1,) not in fixed:
-        array[-1] = last
+        array[-1] = max(int(array[-1]), last)
     return array
 
 

@@ -344,13 +344,18 @@ def pigeonholes(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[tuple
     """
     never = {x.operand for x in assumed if isinstance(x, Permutation)}
     apart = {x.operand for x in assumed if isinstance(x, Distinct)}
+    ranges = [x for x in assumed if isinstance(x, InRange)]
+    never |= {x.operand for x in ranges if x.operand in apart and not x.when}
+    limits = [(x.operand, x.below) for x in ranges if _where_positive(x)]
     for one in assumed:
-        if not isinstance(one, InRange) or one.below.looked_up:
-            continue
-        if (one.operand in never and _where_positive(one)) or (
-            one.operand in apart and not one.when
-        ):
-            yield modes[one.operand][0], one.below
+        if isinstance(one, AtMost) and len(one.over) == 1:
+            ((name, extent),) = one.over
+            for table in never:
+                if one.index == _element(table, Index(name)) and modes[table] == (extent,):
+                    limits.append((table, one.most + 1))
+    for table, below in limits:
+        if table in never and not below.looked_up:
+            yield modes[table][0], below
 
 
 def _where_positive(one: InRange) -> bool:
