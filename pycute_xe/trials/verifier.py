@@ -286,8 +286,8 @@ def _differs(
     wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
-    told = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
-    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & told
+    claimed = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & claimed
     if not wrong.any():
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
