@@ -15,6 +15,7 @@ import numpy as np
 from table_scatters import scatter
 from table_truth import Program, column, count, looked, truth, value
 
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Claim, Element, Index, Kernel, KernelBuilder, Operand, Specification
 from pycute_xe.kernel.index import Condition, Looked
 from pycute_xe.kernel.spec.expression import Const, Expression, Total, Where, total
@@ -438,8 +439,16 @@ KINDS = ("arithmetic", "nested", "scatter", "segment")
 
 
 def program(number: int) -> Program:
-    """Return one of the programs: the same for the same number."""
+    """Return one of the programs: the same for the same number, of those that are not refused."""
     rng = random.Random(number)
+    while True:
+        try:
+            return _drawn(rng, number)
+        except KernelError:
+            continue
+
+
+def _drawn(rng: random.Random, number: int) -> Program:
     match KINDS[number % 4]:
         case "arithmetic" | "nested" as kind:
             return _looking(rng, number, kind)

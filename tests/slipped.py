@@ -1,0 +1,93 @@
+"""Kernels of serving stacks with one place changed, and what `verify` says of each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Literal
+
+import attention_problems
+import numpy as np
+from serving_kinds import Served, served
+from table_slips import Slip, slips
+
+import pycute_xe as cx
+from pycute_xe.errors import CuteError
+from pycute_xe.kernel import Kernel
+from pycute_xe.trials.verifier import trial
+
+__all__ = ["SLIPPED", "judged", "sample"]
+
+Answer = Literal["disproved", "refused", "without effect", "undecided", "proved"]
+
+ROWS = {
+    "cache write, tokens first": 34,
+    "cache write, heads first, s8": 34,
+    "experts, starts": 44,
+    "experts, counts, gate and up": 34,
+    "experts, tiles": 14,
+    "weighted combine": 30,
+    "linear attention, slots": 44,
+    "tiles by tickets": 14,
+    "rope": 10,
+    "attention, packed": 40,
+    "attention, pages": 40,
+    "attention, packed, pages": 40,
+    "attention, packed, split keys": 22,
+}
+"""How many slips of each are taken."""
+
+FORMS = {
+    "attention, packed": {"packed": True, "causal": True},
+    "attention, pages": {"page": 32, "group": 2},
+    "attention, packed, pages": {"packed": True, "page": 32, "causal": True},
+    "attention, packed, split keys": {"packed": True, "page": 32, "splits": 2},
+}
+LENGTHS = [(5, 70), (1, 33), (7, 7)]
+SLIPPED = tuple(ROWS)
+
+
+def problem(name: str) -> Served:
+    """Return a kernel with inputs of three requests."""
+    if name not in FORMS:
+        return served(name)
+    rng, options = np.random.default_rng(3), FORMS[name]
+    lengths = LENGTHS if "packed" in options else [(5, 70), (5, 33), (5, 7)]
+    tilings = attention_problems.tilings()
+    given = attention_problems.problem(rng, tilings, lengths, **options)
+    return Served(given.kernel, given.operands, (given.wanted,))
+
+
+def sample(seed: int, counts: dict[str, int] | None = None) -> Iterator[tuple[str, Slip]]:
+    """Yield slips of each kernel, drawn at random; the same for the same seed."""
+    for name, count in (counts or ROWS).items():
+        every = list(slips(problem(name).kernel))
+        drawn = random.Random(f"{seed} {name}").sample(every, min(count, len(every)))
+        yield from ((name, slip) for slip in drawn)
+
+
+def judged(name: str, slip: Slip) -> Answer:
+    """Return what becomes of a slip; without effect are those that change nothing in any run."""
+    if slip.kernel is None:
+        return "refused"
+    verdict = cx.verify(slip.kernel)
+    place = verdict.counterexample
+    if verdict.answer in ("disproved", "needs"):
+        assert place is not None
+        return "disproved" if cx.replay(slip.kernel, place).shows else "undecided"
+    if not has_effect(name, slip.kernel):
+        return "without effect"
+    return "proved" if verdict.answer == "proved" else "undecided"
+
+
+def has_effect(name: str, kernel: Kernel) -> bool:
+    """Whether a run, on tables of three requests or at their edges, shows that it is wrong."""
+    one = problem(name)
+    try:
+        outputs = [cx.run(k, **one.given) for k in (kernel, one.kernel)]
+    except CuteError:
+        return True
+    pairs = [o if isinstance(o, tuple) else (o,) for o in outputs]
+    if any(a.tobytes() != b.tobytes() for a, b in zip(*pairs, strict=True)):
+        return True
+    return trial(kernel, {}, 2_000_000)[1] is not None
