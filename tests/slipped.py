@@ -45,6 +45,7 @@ FORMS = {
 }
 LENGTHS = [(5, 70), (1, 33), (7, 7)]
 SLIPPED = tuple(ROWS)
+BUDGET = 30.0
 
 
 def problem(name: str) -> Served:
@@ -70,7 +71,7 @@ def judged(name: str, slip: Slip) -> Answer:
     """Return what becomes of a slip; without effect are those that change nothing in any run."""
     if slip.kernel is None:
         return "refused"
-    verdict = cx.verify(slip.kernel)
+    verdict = cx.verify(slip.kernel, budget=BUDGET)
     place = verdict.counterexample
     if verdict.answer in ("disproved", "needs"):
         assert place is not None

@@ -8,9 +8,10 @@ of the claim names that place is asked, and follows where slots differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from pycute_xe.holding.contents import Write
-from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.kernel.index import Index, Looked, Quotient
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.formula import (
@@ -110,8 +111,20 @@ class Named:
         return tuple(_put(text, element) for text in (*self.spans, *self.links(targets)))
 
     def links(self, targets: Names) -> tuple[str, ...]:
-        """Return that the place is one that the claim names."""
-        return tuple(f"({at}) = ({t})" for at, t in zip(self.at, targets, strict=True))
+        """Return that the place is one that the claim names.
+
+        A quotient and its remainder are equal to others where the number that they part is.
+        """
+        pairs = [(_index(at), _index(t)) for at, t in zip(self.at, targets, strict=True)]
+        out = [f"({at}) = ({t})" for at, t in zip(self.at, targets, strict=True)]
+        for i, j in permutations(range(len(pairs)), 2):
+            whole, by = _parted(pairs[i][0], pairs[j][0])
+            if by:
+                mine = pairs[i][1] * by + pairs[j][1]
+                both = f"({text_of(whole)}) = ({text_of(mine)})"
+                out[i] = both if pairs[i][1] == mine // by else f"{out[i]} and {both}"
+                out[j] = both if pairs[j][1] == mine % by else out[j]
+        return tuple(dict.fromkeys(out))
 
     def others(self, points: Region, targets: Names, element: dict[str, str] | None) -> Region:
         """Return the points of stores with other elements of the claim that name their place."""
@@ -204,6 +217,15 @@ def _solved(mine: Index, yours: Index, free: set[str]) -> dict[str, Index]:
     rest = mine - Index(name) * scale if scale else mine
     known = len(free) == 1 and abs(scale) == 1 and name not in rest.names | yours.names
     return {name: (yours - rest) * scale} if known else {}
+
+
+def _parted(quotient: Index, rest: Index) -> tuple[Index, int]:
+    """Return the number whose quotient and remainder two indices are, and by what; 0 if none is."""
+    match quotient.terms:
+        case ((Quotient(whole, by), 1),) if not quotient.offset and rest == whole % by:
+            return whole, by
+        case _:
+            return quotient, 0
 
 
 def _put(text: str, places: dict[str, str]) -> str:
