@@ -27,7 +27,7 @@ from pycute_xe.kernel.spec.tables import (
     Sorted,
 )
 
-__all__ = ["Program", "column", "count", "keeps", "looked", "truth", "value"]
+__all__ = ["Program", "column", "count", "is_right", "keeps", "looked", "truth", "value"]
 
 Array = Any
 Names = Mapping[str, Any]
@@ -196,6 +196,14 @@ def truth(one: Program) -> bool | None:
             if not one.right(sizes, part).all():
                 return False
     return True if some else None
+
+
+def is_right(one: Program, sizes: Mapping[str, int], tables: Tables) -> bool:
+    """Whether a program is right for some sizes and tables, which have to keep what is assumed."""
+    assert one.kernel.computes is not None
+    each = {name: np.asarray(table, np.int64).reshape(1, -1) for name, table in tables.items()}
+    assert all(keeps(x, each, sizes).all() for x in one.kernel.computes.tables), tables
+    return bool(one.right(sizes, each).all())
 
 
 def _tables(one: Program, shapes: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, Array]:
