@@ -25,7 +25,9 @@ def main(numbers: range) -> int:
     """Judge the programs of a range; return how many answers are wrong."""
     found: Counter[str] = Counter()
     wrong, start, spent = 0, process_time(), 0.0
-    for number in numbers:
+    for judged, number in enumerate(numbers):
+        if judged % 100 == 99:
+            print(f"{judged + 1} judged, {wrong} wrong: {dict(found)}", flush=True)
         one = program(number)
         before = process_time()
         right = truth(one)

@@ -263,4 +263,4 @@ def scatter(rng: random.Random, number: int) -> Program:
     kernel = replace(kernel, operands=operands, computes=spec)
     told = f"{role}: {moves}\n  claimed {claim}; {'; '.join(map(str, assumed))}; {length} entries"
     sizes = tuple({"M": m, "N": n} for m in (1, 2, 3) for n in (1, 2, 3, 5, 9))
-    return Program(kernel, "scatter", told, _right(moves, claim, role), ("S", "P"), sizes, -1)
+    return Program(kernel, "scatter", told, _right(moves, claim, role), ("S", "P"), sizes)

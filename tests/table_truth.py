@@ -44,7 +44,7 @@ class Program:
     right: Callable[[Mapping[str, int], Tables], Array]
     tables: tuple[str, ...]
     sizes: tuple[dict[str, int], ...]
-    least: int = 0
+    least: int = -1
 
 
 def looked(operand: str, at: Index) -> Index:
