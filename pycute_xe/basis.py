@@ -367,7 +367,8 @@ class BasisSum:
         """Hash of the terms."""
         return hash(self.terms)
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def refuse(self, *_: Any) -> NoReturn:
+        """Refuse: what was asked takes one axis. Raises `ShapeError`."""
         raise ShapeError(
             "stride",
             {"stride": self},
@@ -375,8 +376,8 @@ class BasisSum:
             "use strides along one axis each; composition, coalesce and layout_add take sums",
         )
 
-    __lt__ = __gt__ = __le__ = __ge__ = __mod__ = __rmod__ = _refuse
-    __floordiv__ = __rfloordiv__ = __abs__ = __int__ = __index__ = _refuse
+    __lt__ = __gt__ = __le__ = __ge__ = __mod__ = __rmod__ = refuse
+    __floordiv__ = __rfloordiv__ = __abs__ = __int__ = __index__ = refuse
 
     def __repr__(self) -> str:
         """An expression that a layout reads as this stride."""
@@ -427,12 +428,15 @@ def is_basis(value: object) -> bool:
 def basis_get(stride: Any, entry: Any) -> Any:
     """Return the part of ``entry`` that a basis element points at, or ``entry`` for an integer.
 
-    Law: ``basis_get(E(i), t) == t[i]``. Raises `CoordError` where the path leaves the tuple.
+    Law: ``basis_get(E(i), t) == t[i]``. Raises `CoordError` where the path leaves the tuple,
+    `ShapeError` for a sum of basis elements.
     Counterpart: ``cute::basis_get``.
 
     >>> basis_get(5 * E(1), ("a", "b"))
     'b'
     """
+    if isinstance(stride, BasisSum):
+        stride.refuse()
     if not isinstance(stride, Basis):
         return entry
     part = entry
