@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.signatures import typed
-from pycute_xe.typing import is_tuple
+from pycute_xe.typing import Symbolic, adopted, is_tuple
 
 __all__ = ["ArithTuple", "Basis", "BasisSum", "E", "basis_get", "basis_sum", "is_basis"]
 
@@ -200,10 +200,25 @@ class Basis:
         """Keep the scale and the path of modes, outermost first."""
         if not is_tuple(modes) or not modes or any(type(m) is not int or m < 0 for m in modes):
             raise CoordError("E", {"modes": modes}, "modes must be non-negative integers", "E(0)")
+        if type(value) is not int and not isinstance(value, Symbolic):
+            value = self._scale_of(value)
         set_ = object.__setattr__
         set_(self, "value", value)
         set_(self, "modes", modes)
         set_(self, "_hash", hash((value, modes)))
+
+    @staticmethod
+    def _scale_of(value: Any) -> Any:
+        """Return a scale of another kind as an integer or a symbolic one, or refuse it."""
+        value = adopted(value)
+        if type(value) is int or isinstance(value, Symbolic):
+            return value
+        raise ShapeError(
+            "Basis",
+            {"value": repr(value)},
+            "a basis element must be scaled by an integer; XOR strides have no axes",
+            "use integers, or F2Layout for offsets that add by XOR",
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: basis elements are values."""
@@ -435,6 +450,8 @@ def basis_get(stride: Any, entry: Any) -> Any:
     >>> basis_get(5 * E(1), ("a", "b"))
     'b'
     """
+    if isinstance(stride, ArithTuple):
+        stride = basis_sum(stride)
     if isinstance(stride, BasisSum):
         stride.refuse()
     if not isinstance(stride, Basis):

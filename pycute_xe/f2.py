@@ -72,8 +72,9 @@ class F2Layout:
     """A shape with XOR strides: the sum, without carries, of coordinates times strides.
 
     Law: ``X(c) == offset ^ (c_0 * d_0 ^ c_1 * d_1 ^ …)``, products without carries too. Offsets in
-    elements; a stride of 0 may be the integer. Raises `CongruenceError` where shape and strides nest differently, `ShapeError` for a
-    stride that is not an `F2` or an offset that is not a non-negative integer.
+    elements; a stride of 0 may be the integer. Raises `CongruenceError` where shape and strides
+    nest differently, `ShapeError` for a stride that is not an `F2` or an offset that is not a
+    non-negative integer.
 
     >>> X = F2Layout((4, 2), (F2(1), F2(6)))
     >>> [X(i) for i in range(8)], X(1, 1)

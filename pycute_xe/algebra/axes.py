@@ -12,7 +12,16 @@ from pycute_xe.layout import Layout, make_layout
 from pycute_xe.signatures import typed
 from pycute_xe.typing import Mode, Stride, Tiler, is_tuple, naming
 
-__all__ = ["Path", "Placed", "along", "axes_of", "by_axis", "entry_of", "nested_by", "tiler_to_layout"]
+__all__ = [
+    "Path",
+    "Placed",
+    "along",
+    "axes_of",
+    "by_axis",
+    "entry_of",
+    "nested_by",
+    "tiler_to_layout",
+]
 
 Path = tuple[int, ...]
 """The modes of a basis element, outermost first: where an axis stands among coordinates."""

@@ -32,7 +32,9 @@ def make_layout_like(layout: Layout) -> Layout:
     (2,3,4):(4,0,1)
     """
     counted = filter_zeros(as_layout(layout)).shape
-    packed = make_ordered_layout(counted, unflatten_tuple(_ranks("make_layout_like", layout), layout.shape))
+    packed = make_ordered_layout(
+        counted, unflatten_tuple(_ranks("make_layout_like", layout), layout.shape)
+    )
     return unchecked(layout.shape, packed.stride)
 
 

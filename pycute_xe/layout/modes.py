@@ -244,7 +244,8 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     """Return a compact layout whose leaves run in the given order: the least order is fastest.
 
     Ties run left to right, as do the leaves of a mode that has one order; size-1 leaves get stride
-    0. Symbols whose order is not known run behind numbers, left to right, as in C++. Raises `CongruenceError` when the order nests deeper. C++: ``make_ordered_layout``.
+    0. Symbols whose order is not known run behind numbers, left to right, as in C++. Raises
+    `CongruenceError` when the order nests deeper. C++: ``make_ordered_layout``.
 
     >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)), make_ordered_layout((4, (2, 3)), (1, 0)))
     (4,8,2):(16,1,8) (4,(2,3)):(6,(1,2))

@@ -218,7 +218,8 @@ def coalesce_z(layout: Any, profile: IntTuple = None) -> Any:
     """
     if type(layout) is F2Layout and profile is None:
         return bits.coalesced(layout, keeps_last=True)
-    return refining.coalesce_z(layout, profile)
+    plain_layout: Any = layout
+    return refining.coalesce_z(plain_layout, profile)
 
 
 @overload
