@@ -135,7 +135,7 @@ def problem(
             given |= {f"{name}0": x[:, :, :cut], name: x[:, :, cut:]}
     else:
         given |= {"K": np.stack(ks), "V": np.stack(vs)}
-    largest = max(float(np.abs(v.astype(np.float64)).max()) for v in vs)
+    largest = max(float(np.abs(v.astype(np.float64)).max(initial=0)) for v in vs)
     told = f"{lengths} group={group} heads={heads} D={depth} E={columns} {options}"
     result = np.concatenate(wanted, axis=1) if packed else np.stack(wanted)
     return Problem(kernel, given, result, largest, told)
