@@ -353,8 +353,8 @@ def of_some(node: Node, subgroups: Ints) -> Node:
                 "store it behind the loop, or by the first subgroups",
                 fragment=x.fragment,
             )
-        if not isinstance(x, Leaf):
-            return x
+        if not isinstance(x, Leaf) or (first and subgroups.size == len(x.table)):
+            return x  # all of them, in a table that others have too
         charge(MOVED * subgroups.size * (x.table.size // len(x.table)))
         return replace(x, table=x.table[subgroups])
 
