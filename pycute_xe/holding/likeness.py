@@ -43,6 +43,8 @@ def alike(one: Node, other: Node) -> bool:
     >>> alike(Number(1.0), Number(1.0)), alike(Number(1.0), Number(2.0))
     (True, False)
     """
+    if one is other:
+        return True
     match one, other:
         case (Undefined(), Undefined()):
             return True

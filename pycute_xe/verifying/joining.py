@@ -101,7 +101,7 @@ def _together(space: Space, group: list[Write]) -> Together | None:
     row = last.index - last.index.offset
     step = dict(row.terms).get(SUBGROUP_INDEX, 0)
     rest = row - Index(SUBGROUP_INDEX) * step
-    node = _joined([write.node for write in group])
+    node = _Joining().of([write.node for write in group])
     if node is None or SUBGROUP_INDEX in rest.names:
         return None
     places = np.concatenate(
@@ -127,20 +127,53 @@ def _together(space: Space, group: list[Write]) -> Together | None:
     return Together(write, view, space.points(write, view).within(f"{at} < {below}"))
 
 
-def _joined(nodes: list[Node]) -> Node | None:
-    """Return what the positions of several nodes hold, in a row; None for other forms."""
-    first = nodes[0]
-    if any(type(node) is not type(first) for node in nodes):
-        return None
-    match first:
-        case Number() | Scalar():
-            return first if all(_same_fields(first, node) for node in nodes) else None
-        case Leaf():
-            return _leaves([node for node in nodes if isinstance(node, Leaf)])
-        case Call() | Converted() | Summed() | Accumulated() | Choice() | Picked():
-            return _inner(nodes)
-        case _:
+class _Joining:
+    """Nodes put in a row; those that stand in several places are put together once."""
+
+    def __init__(self) -> None:
+        self.done: dict[tuple[int, ...], Node | None] = {}
+
+    def of(self, nodes: list[Node]) -> Node | None:
+        """Return what the positions of several nodes hold, in a row; None for other forms."""
+        key = tuple(map(id, nodes))
+        if key not in self.done:
+            self.done[key] = self.made(nodes)
+        return self.done[key]
+
+    def made(self, nodes: list[Node]) -> Node | None:
+        first = nodes[0]
+        if any(type(node) is not type(first) for node in nodes):
             return None
+        match first:
+            case Number() | Scalar():
+                return first if all(_same_fields(first, node) for node in nodes) else None
+            case Leaf():
+                return _leaves([node for node in nodes if isinstance(node, Leaf)])
+            case Call() | Converted() | Summed() | Accumulated() | Choice() | Picked():
+                return self.inner(nodes)
+            case _:
+                return None
+
+    def inner(self, nodes: list[Node]) -> Node | None:
+        """Return a node of the same kind whose nodes are joined; all else has to be the same."""
+        changed: dict[str, object] = {}
+        for part in fields(nodes[0]):
+            values: list[Any] = [getattr(node, part.name) for node in nodes]
+            if isinstance(values[0], tuple) and values[0] and _is_node(values[0][0]):
+                if len({len(value) for value in values}) > 1:
+                    return None
+                joined = tuple(self.of(list(each)) for each in zip(*values, strict=True))
+                if any(node is None for node in joined):
+                    return None
+                changed[part.name] = joined
+            elif _is_node(values[0]):
+                node = self.of(values)
+                if node is None:
+                    return None
+                changed[part.name] = node
+            elif any(value != values[0] for value in values):
+                return None
+        return replace(nodes[0], **changed)  # pyright: ignore[reportArgumentType]
 
 
 def _same_fields(one: Node, other: Node) -> bool:
@@ -163,28 +196,6 @@ def _leaves(leaves: list[Leaf]) -> Leaf | None:
     selects = [x.select + start for x, start in zip(leaves, starts[:-1], strict=True)]
     table = np.concatenate([x.table for x in leaves], axis=1)
     return replace(first, table=table, select=np.concatenate(selects))
-
-
-def _inner(nodes: list[Node]) -> Node | None:
-    """Return a node of the same kind whose nodes are joined; everything else has to be the same."""
-    changed: dict[str, object] = {}
-    for part in fields(nodes[0]):
-        values: list[Any] = [getattr(node, part.name) for node in nodes]
-        if isinstance(values[0], tuple) and values[0] and _is_node(values[0][0]):
-            if len({len(value) for value in values}) > 1:
-                return None
-            joined = tuple(_joined(list(each)) for each in zip(*values, strict=True))
-            if any(node is None for node in joined):
-                return None
-            changed[part.name] = joined
-        elif _is_node(values[0]):
-            node = _joined(values)
-            if node is None:
-                return None
-            changed[part.name] = node
-        elif any(value != values[0] for value in values):
-            return None
-    return replace(nodes[0], **changed)  # pyright: ignore[reportArgumentType]
 
 
 def _is_node(value: Any) -> bool:
