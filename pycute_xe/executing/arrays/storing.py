@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +38,19 @@ from pycute_xe.executing.arrays.values import Value, as_type, gathered, scattere
 from pycute_xe.holding.contents import Around, Write
 from pycute_xe.holding.likeness import joined as joined_nodes
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Leaf, Summed, undecided
+from pycute_xe.holding.nodes import Leaf, State, Summed, undecided
 from pycute_xe.kernel import AtomicStore, If
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked
-from pycute_xe.kernel.ir.program import chooses
+from pycute_xe.kernel.ir.program import OWN, chooses
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Stored", "Written", "store", "stores_of", "written"]
 
-BLOCK = 1 << 12
-"""Elements that a block stores: of fewer, it is quicker to gather what tables say."""
+BLOCK, SCANNED = 1 << 12, 1 << 16
+"""Elements that a block stores: of fewer, it is quicker to gather what tables say; and those of
+one whose loop is followed trip by trip.
+"""
 SPREAD = 1 << 18
 """Elements from which on an operand is not gathered again for each element that is stored."""
 
@@ -120,7 +123,8 @@ def _goes_on(group: list[Write], write: Write) -> bool:
     bases = zip(first.base, write.base, strict=True)
     rounds = zip(first.around, write.around, strict=True)
     alike = all((i - j).is_constant for i, j in bases)
-    return alike and all(one is other or _apart(one, other) is not None for one, other in rounds)
+    alike = alike and all(one is other or _apart(one, other) is not None for one, other in rounds)
+    return alike and joined_nodes([first.node, write.node]) is not None
 
 
 def _apart(one: Around, other: Around) -> int | None:
@@ -176,8 +180,9 @@ def _stored(lifter: Lifter, write: Write, more: dict[Index, Ints]) -> Stored | N
     )
 
     def place(base: Index, column: Ints) -> Place:
-        offset, parts = space.of(column)
-        return Place(space.own(base) + offset, tuple(parts))
+        rest, own = _parted(base, write.subgroups)
+        offset, parts = space.of(column + own[:, None])
+        return Place(space.own(rest) + offset, tuple(parts))
 
     columns = np.moveaxis(write.places, -1, 0)
     places = map(place, write.base, map(np.ascontiguousarray, columns))
@@ -185,6 +190,17 @@ def _stored(lifter: Lifter, write: Write, more: dict[Index, Ints]) -> Stored | N
     tests = {index: np.zeros(1, np.int64) for index in own if SUBGROUP_INDEX in index.names} | more
     shown = (place(index, np.broadcast_to(x, shape)) for index, x in tests.items())
     return Stored(write, space, tuple(places), lift(lifter, write.node, space), tuple(shown))
+
+
+def _parted(index: Index, subgroups: Ints) -> tuple[Index, Ints]:
+    """Return an index without what only a subgroup's number decides, and that for each subgroup."""
+    terms = {atom: Index.of({atom: scale}, 0) for atom, scale in index.terms}
+    own = [x for x in terms.values() if x.names == OWN and not x.looked_up]
+    numbers: Ints = np.zeros(subgroups.size, np.int64)
+    for one in own:
+        names: dict[str, Any] = {SUBGROUP_INDEX: subgroups}
+        numbers, index = numbers + one.at(names), index - one
+    return index, numbers
 
 
 # ------------------------------------------------------------ places
@@ -234,11 +250,21 @@ def written(run: Run, one: Stored, looked: Iterable[Looked]) -> tuple[Written, .
     groups = points_of(run.kernel, run.sizes, one.write.around, run.look_up)
     if not all(group.size for group in groups):
         return ()
-    most = prod(group.size for group in groups) * one.space.index.size // BLOCK
-    made = [_written(part, one, own, shape) for part, own in _blocks(run, groups, looked, most)]
+    scanned = any(term.kind is State for term in one.term.every())
+    room = prod(group.size for group in groups) * one.space.index.size
+    most = room // (SCANNED if scanned else BLOCK)
+    blocks = list(_blocks(run, groups, looked, most))
+    blocks = run.kept.places.setdefault(_key(groups, len(blocks)), blocks)  # whose states are one
+    made = [_written(part, one, own, shape) for part, own in blocks]
     if len(made) > 1 and not _one_place_each(run, one, made, np.zeros(shape, np.bool_)):
         made = [_written(run, one, groups, shape)]
     return tuple(x for x in made if x.stores)
+
+
+def _key(groups: list[Points], blocks: int) -> tuple[object, ...]:
+    """Return what tells blocks of points apart from those of others."""
+    columns = (item for group in groups for item in group.columns.items())
+    return "blocks", blocks, *((name, numbers.tobytes()) for name, numbers in columns)
 
 
 def _one_place_each(
