@@ -36,6 +36,7 @@ from pycute_xe.executing.arrays.values import (
     gathered,
     has_points,
     numbers,
+    rounded_to_bf16,
     widened,
 )
 from pycute_xe.holding.nodes import (
@@ -186,6 +187,11 @@ class Evaluation:
             array, numeric = self.run.wide(term.given[0])
             axes, elements = gathered(array, tuple(map(self.place, term.places)))
             return Value(axes, elements, numeric)
+        if term.kind is Converted and term.given[0].name == "bf16":
+            body = self.value(term.parts[0])
+            rounded = rounded_to_bf16(body.array) if body.type == F32 else None
+            if rounded is not None:
+                return Value(body.axes, rounded, F32)
         one = self.value(term)
         return Value(one.axes, widened(one.array, one.type), F32) if is_narrow(one.type) else one
 

@@ -40,8 +40,9 @@ from pycute_xe.numeric import Numeric
 
 __all__ = ["exits"]
 
-BLOCK = 1 << 13
+BLOCK = 1 << 14
 """Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
+AHEAD = 1 << 14
 TRIPS = 1 << 12
 """Trips of which places are kept for the next run."""
 
@@ -312,7 +313,7 @@ class _Blocks:
         left = max(1, BLOCK // rows)
         ranges: list[list[range]] = []
         for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
-            size = min(line.size, left) if split else line.size
+            size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
             left = max(1, left // size) if split else left
             ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
         self.blocks = [
@@ -375,7 +376,7 @@ class _Block:
         loop, look_up = self.scan.recurrence.loop, self.scan.run.look_up
         start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
         every = trips(loop, start.range[0], stop.range[1])
-        many, full = max(1, BLOCK // max(1, self.rows)), list[int]()
+        many, full = max(1, AHEAD // max(1, self.rows)), list[int]()
         for trip in every:
             tests = [start + Field(-trip - 1), stop * -1 + Field(trip)]
             one = self._trip(trip, tests)
@@ -391,7 +392,7 @@ class _Block:
 
     def _together(self, turns: list[int]) -> tuple[Evaluation, list[_Trip]]:
         """Return trips that all points do."""
-        recurrence, axis = self.scan.recurrence, Axis(len(turns))
+        recurrence, axis = self.scan.recurrence, Axis(len(turns), apart=True)
         var = recurrence.loop.var
         moving = {var: Field(0, (((axis,), np.array(turns, np.int64)),))}
         ahead = Evaluation(self.scan.run, self.env | moving, self.outer, frozenset({var}))

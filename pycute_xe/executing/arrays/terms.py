@@ -70,9 +70,10 @@ LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of arrays, the only one of its kind: so many points."""
+    """An axis of arrays, the only one of its kind: so many points, taken ``apart`` one by one."""
 
     size: int
+    apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)
