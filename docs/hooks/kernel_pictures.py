@@ -28,21 +28,22 @@ SMALL, WIDE = 320, 640
 def section(kernel: Kernel) -> list[str]:
     """Return the lines of a page that show who owns what."""
     groups, items = _areas(kernel), list(map(as_area, panels(kernel)))
-    count = len({owner for area in groups for owners, *_ in area.owned for owner in owners})
-    what = "fragments" if any(isinstance(s, Mma) for s in kernel.statements()) else "tiles"
-    lines = [
+    by_subgroup = areas_picture(f"{kernel.name}, subgroups", groups, SMALL, "subgroup")
+    by_work_item = areas_picture(f"{kernel.name}, work-items", items, WIDE)
+    return [
         (
-            f"The {what} of a work-group, by subgroup, then those of subgroup 0 by work-item. Point "
-            f"at a part, or step, to see all that {'it' if count == 1 else 'its owner'} holds, "
-            "value by value."
+            "What a work-group holds, by subgroup; a part that several hold is lit with each of "
+            "them. Point at a part, or step."
         ),
         "",
+        _figure(by_subgroup),
+        "",
+        "What subgroup 0 holds, by work-item, value by value.",
+        "",
+        _figure(by_work_item),
+        "",
+        *_asked(kernel),
     ]
-    if count > 1:
-        picture = areas_picture(f"{kernel.name}, subgroups", groups, SMALL, "subgroup")
-        lines += [_figure(picture), ""]
-    lines += [_figure(areas_picture(f"{kernel.name}, work-items", items, WIDE)), ""]
-    return [*lines, *_asked(kernel)]
 
 
 def _figure(picture: str) -> str:
@@ -84,7 +85,9 @@ def _areas(kernel: Kernel) -> list[Area]:
         for moved in _moved(kernel):
             copy = moved.copy
             slots = [list(copied(copy, s)) for s in range(copy.num_subgroups)]
-            areas.append(_by_subgroup(f"{moved.operand}, {moved.fragment}", slots, copy.x_mode == 0))
+            areas.append(
+                _by_subgroup(f"{moved.operand}, {moved.fragment}", slots, copy.x_mode == 0)
+            )
     return areas
 
 
@@ -103,7 +106,7 @@ def _by_subgroup(heading: str, slots: list[list[Slot]], turned: bool) -> Area:
 
 
 def _asked(kernel: Kernel) -> Iterator[str]:
-    """A link to the playground, which draws any subgroup with labels, and answers who holds what."""
+    """A link to the playground, which draws any subgroup with labels, and says who holds what."""
     tiled: list[TiledMma] = [mma.mma for mma in _multiplied(kernel)][:1]
     for mma in tiled:
         asked = {
@@ -112,5 +115,5 @@ def _asked(kernel: Kernel) -> Iterator[str]:
             "tile": ",".join(map(str, mma.tile_mnk)),
             "subgroups": ",".join(str(size(mode)) for mode in mma.atom_layout_mnk.shape),
         }
-        yield f"[The tile in the playground](../playground.md?{urlencode(asked)}), any subgroup of it."
-        yield ""
+        link = f"../playground.md?{urlencode(asked)}"
+        yield from (f"[The tile in the playground]({link}), any subgroup of it.", "")

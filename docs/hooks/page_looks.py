@@ -6,9 +6,7 @@ import re
 
 # The theme leaves the search's dialog without a name.
 DIALOG = 'data-md-component="search" role="dialog"'
-_KEPT = re.compile(
-    r"(<pre\b.*?</pre>|<script\b.*?</script>|<textarea\b.*?</textarea>)", re.DOTALL
-)
+_KEPT = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<textarea\b.*?</textarea>)", re.DOTALL)
 _PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
 _REFUSAL = re.compile(
     r"(?:(?<=<code>)|^)(?:\w+Error: [^\n<]+|[^\n<]*Way out: [^\n<]+)", re.MULTILINE
