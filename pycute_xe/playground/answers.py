@@ -14,7 +14,7 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.cutlass.known_names import catalogue
 from pycute_xe.differing import diff
-from pycute_xe.drawing import draw
+from pycute_xe.drawing import Drawing, draw
 from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.explaining import explain
 from pycute_xe.expressions import ExpressionError, evaluate, outermost, python_text
@@ -97,12 +97,9 @@ def _expression(request: Request) -> Shown:
         parts += [["Law", steps.rule], ["Steps", str(steps)]] if steps.rule else []
     shown: Shown = {"parts": parts, "python": _python(f"print({python_text(text)})")}
     if isinstance(value, (Layout, ComposedLayout)):
-        table, drawing = _or_reason(lambda: layout_table(value)), _or_reason(lambda: draw(value))
-        parts.insert(1, ["Table", table if isinstance(table, str) else str(table)])
-        if isinstance(drawing, str):
-            parts.append(["Drawing", drawing])
-        else:
-            shown["svg"] = drawing.svg
+        table = _or_reason(lambda: layout_table(value))
+        parts.insert(1, ["Table", str(table)])
+        shown = _drawn(shown, lambda: draw(value))
     if isinstance(value, (Layout, ComposedLayout, Swizzle)):
         cpp = _or_reason(value.to_cpp)
         shown["cpp"] = f"using namespace cute;\n\nusing L = {cpp};\nprint(L{{}});\n"
@@ -148,11 +145,7 @@ def _atom(request: Request) -> Shown:
             text = f"value v of work-item t: row {formula[0]}, column {formula[1]}"
             parts.append(["Formula", text])
     shown: Shown = {"parts": parts}
-    drawing = _or_reason(lambda: draw(atom, operand) if is_mma else draw(atom))
-    if isinstance(drawing, str):
-        parts.append(["Drawing", drawing])
-    else:
-        shown["svg"] = drawing.svg
+    shown = _drawn(shown, lambda: draw(atom, operand) if is_mma else draw(atom))
     more = f", {target!r}" + (f", {operand!r}" if operand else "")
     shown["python"] = _python(
         f"atom = cx.get_atom({name!r})\nprint(cx.explain(atom{more}))\n"
@@ -190,7 +183,7 @@ def _feeds(request: Request) -> Shown:
     if feed.tiles:
         parts.append(["Map of registers", str(feed.slots)])
     code = f"print(cx.feeds({copy!r}, {mma!r}, {operand!r}))"
-    return {"parts": parts, "svg": draw(get_atom(copy)).svg, "python": _python(code)}
+    return _drawn({"parts": parts, "python": _python(code)}, lambda: draw(get_atom(copy)))
 
 
 # ------------------------------------------------------------ tilings
@@ -210,7 +203,7 @@ def _tile(request: Request) -> Shown:
         condition = f"{quoted(name)} is a copy, and an MMA is tiled"
         raise InputError("tile", {"mma": name}, condition, "name an MMA: XE_DPAS_TT<8,f32,bf16>")
     mma = workgroup_mma(atom.op, (tile[0], tile[1], tile[2]), (grid, strides))
-    subgroup = int(request.get("subgroup") or 0)
+    subgroup = _subgroup(request, mma.num_subgroups)
     layouts = [f"{x}: {getattr(mma, f'tv_layout_{x}_tiled')}" for x in "ABC"]
     report = check(mma, target)
     parts = [["Thread-value layouts", "\n".join(layouts)], [f"On {target}", str(report)]]
@@ -225,14 +218,14 @@ def _tile(request: Request) -> Shown:
     if given:
         owners = owners_in_tile(mma, element_of(given), operand)
         parts.insert(0, ["Who holds it", owners])
-    drawing = draw(mma, operand, subgroup=subgroup)
     code = (
         f"mma = cx.workgroup_mma(cx.get_atom({name!r}).op, {tile}, ({grid}, {strides}))\n"
         f"print(mma.tv_layout_{operand}_tiled)\nprint(cx.check(mma, {target!r}))\n"
         f"cx.draw(mma, {operand!r}, subgroup={subgroup}).save('tile.svg')"
     )
-    shown: Shown = {"parts": parts, "svg": drawing.svg, "python": _python(code)}
-    return {**shown, "cpp": f"using namespace cute;\n\nusing Mma = {mma.to_cpp()};\n"}
+    shown: Shown = {"parts": parts, "python": _python(code)}
+    shown["cpp"] = f"using namespace cute;\n\nusing Mma = {mma.to_cpp()};\n"
+    return _drawn(shown, lambda: draw(mma, operand, subgroup=subgroup))
 
 
 def _verify(request: Request) -> Shown:
@@ -248,7 +241,7 @@ def _verify(request: Request) -> Shown:
         parts.insert(1, ["Counterexample", str(wrong)])
     given = f", row={row!r}, column={column!r}" if row else ""
     shown: Shown = {"parts": parts, "python": _python(f"print(cx.verify({name!r}{given}))")}
-    return {**shown, "svg": draw(get_atom(name), mark=wrong).svg}
+    return _drawn(shown, lambda: draw(get_atom(name), mark=wrong))
 
 
 # ------------------------------------------------------------ fields
@@ -279,12 +272,28 @@ def _integers(request: Request, name: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"[0-9]+", text)))
 
 
+def _subgroup(request: Request, count: int) -> int:
+    text = request.get("subgroup") or "0"
+    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) >= count:
+        condition = f"{quoted(text)} is not one of {count} subgroups"
+        raise InputError("tile", {"subgroup": text}, condition, f"use 0 to {count - 1}")
+    return int(text)
+
+
 def _or_reason(ask: Callable[[], Any]) -> Any:
     """Return an answer, or the condition on which it is refused."""
     try:
         return ask()
     except CuteError as error:
         return error.condition
+
+
+def _drawn(shown: Shown, ask: Callable[[], Drawing]) -> Shown:
+    """Add a drawing, or the condition on which it is refused: the rest is an answer without it."""
+    drawing = _or_reason(ask)
+    if isinstance(drawing, Drawing):
+        return {**shown, "svg": drawing.svg}
+    return {**shown, "parts": [*shown["parts"], ["Drawing", drawing]]}
 
 
 def _python(code: str) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 
 import pytest
+from odd_requests import REQUESTS as REQUESTS_THAT_ARE_ODD
 from random_expressions import random_expressions
 
 import pycute_xe as cx
@@ -101,6 +102,24 @@ def test_a_wrong_formula_is_marked() -> None:
     shown = answer({"kind": "verify", **REQUESTS["verify"]})
     parts = dict(map(tuple, shown["parts"]))
     assert "value 0 of work-item 0 is said to be (0, 1), and is (0, 0)" in parts["Counterexample"]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("at", range(0, len(REQUESTS_THAT_ARE_ODD), 10))
+def test_odd_requests_are_answered_in_words(at: int) -> None:
+    for request in REQUESTS_THAT_ARE_ODD[at : at + 10]:
+        shown = answer(request)
+        assert json.loads(json.dumps(shown)) == shown
+        assert "Way out: " in shown["error"] if "error" in shown else shown["parts"], request
+
+
+def test_a_tile_that_cannot_be_drawn_is_answered_all_the_same() -> None:
+    asked = {"kind": "tile", "mma": MMA, "tile": "4096,4096,32", "subgroups": "8,4,1"}
+    shown = answer(asked)
+    parts = dict(map(tuple, shown["parts"]))
+    assert parts["Refused"].startswith("what bmg takes instead: 256,256,32 by 8,4,1")
+    assert parts["Drawing"].endswith("cells are more than a drawing can show (8192)")
+    assert shown["svg"] == ""
 
 
 @pytest.mark.long

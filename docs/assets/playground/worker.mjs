@@ -12,19 +12,18 @@ async function start() {
   say("pycute_xe, from its wheel");
   pyodide.unpackArchive(await wheel, assets.wheel.endsWith(".zip") ? "zip" : "wheel");
   say("pycute_xe, importing");
-  pyodide.runPython("import json\nfrom pycute_xe.playground import answer, known_names");
-  const names = JSON.parse(pyodide.runPython("json.dumps(known_names())"));
-  return { names, ask: pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))") };
+  pyodide.runPython("import json\nfrom pycute_xe.playground import answer");
+  return pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))");
 }
 
 const started = start();
 started.then(
-  ({ names }) => self.postMessage({ ready: true, names }),
+  () => self.postMessage({ ready: true }),
   (error) => self.postMessage({ failed: String(error && error.message) }),
 );
 
 self.onmessage = async ({ data }) => {
-  const { ask } = await started;
+  const ask = await started;
   try {
     self.postMessage({ id: data.id, shown: JSON.parse(ask(JSON.stringify(data.request))) });
   } catch (error) {
