@@ -116,15 +116,16 @@ class Named:
 
         A quotient and its remainder are equal to others where the number that they part is.
         """
-        pairs = [(_index(at), _index(t)) for at, t in zip(self.at, targets, strict=True)]
+        at, places = list(map(as_index, self.at)), list(map(as_index, targets))
         out = [f"({at}) = ({t})" for at, t in zip(self.at, targets, strict=True)]
-        for i, j in permutations(range(len(pairs)), 2):
-            whole, by = _parted(pairs[i][0], pairs[j][0])
-            if by:
-                mine = pairs[i][1] * by + pairs[j][1]
+        for i, j in permutations(range(len(at)), 2):
+            whole, by = _parted(at[i], at[j])
+            one, other = places[i], places[j]
+            if by and one is not None and other is not None:
+                mine = one * by + other
                 both = f"({text_of(whole)}) = ({text_of(mine)})"
-                out[i] = both if pairs[i][1] == mine // by else f"{out[i]} and {both}"
-                out[j] = both if pairs[j][1] == mine % by else out[j]
+                out[i] = both if one == mine // by else f"{out[i]} and {both}"
+                out[j] = both if other == mine % by else out[j]
         return tuple(dict.fromkeys(out))
 
     def others(self, points: Region, targets: Names, element: dict[str, str] | None) -> Region:
@@ -208,7 +209,9 @@ def _variables(links: dict[str, None]) -> dict[str, str]:
     """Return what variables of a store are where links are so, of those that one tells alone."""
     out: dict[str, str] = {}
     for link in links:
-        mine, yours = map(_index, link.split(" = "))
+        mine, yours = map(as_index, link.split(" = "))
+        if mine is None or yours is None:
+            continue
         solved = _solved(mine, yours, {n for n in mine.names if n.startswith("v_")} - out.keys())
         out |= {name: text_of(index) for name, index in solved.items()}
     return out
@@ -223,13 +226,13 @@ def _solved(mine: Index, yours: Index, free: set[str]) -> dict[str, Index]:
     return {name: (yours - rest) * scale} if known else {}
 
 
-def _parted(quotient: Index, rest: Index) -> tuple[Index, int]:
+def _parted(quotient: Index | None, rest: Index | None) -> tuple[Index, int]:
     """Return the number whose quotient and remainder two indices are, and by what; 0 if none is."""
-    match quotient.terms:
-        case ((Quotient(whole, by), 1),) if not quotient.offset and rest == whole % by:
+    match quotient:
+        case Index(terms=((Quotient(whole, by), 1),), offset=0) if rest == whole % by:
             return whole, by
         case _:
-            return quotient, 0
+            return Index(), 0
 
 
 def _put(text: str, places: dict[str, str]) -> str:

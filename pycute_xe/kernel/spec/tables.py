@@ -323,8 +323,8 @@ class Runs:
 
     def changed(self, change: Change) -> Runs:
         """Return it with other names."""
-        names = (change.thing(name) for name in (self.starts, self.counts))
-        return Runs(*names, change.index(self.to))
+        starts, counts = change.thing(self.starts), change.thing(self.counts)
+        return Runs(starts, counts, change.index(self.to))
 
     def __str__(self) -> str:
         """In words."""
