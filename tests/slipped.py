@@ -18,7 +18,9 @@ from pycute_xe.trials.verifier import trial
 
 __all__ = ["SLIPPED", "judged", "sample"]
 
-Answer = Literal["disproved", "refused", "without effect", "undecided", "proved"]
+Answer = Literal[
+    "disproved", "disproved by a trial", "refused", "without effect", "undecided", "proved"
+]
 
 ROWS = {
     "cache write, tokens first": 34,
@@ -45,7 +47,7 @@ FORMS = {
 }
 LENGTHS = [(5, 70), (1, 33), (7, 7)]
 SLIPPED = tuple(ROWS)
-BUDGET = 30.0
+BUDGET = 10.0
 
 
 def problem(name: str) -> Served:
@@ -76,6 +78,11 @@ def judged(name: str, slip: Slip) -> Answer:
     if verdict.answer in ("disproved", "needs"):
         assert place is not None
         return "disproved" if cx.replay(slip.kernel, place).shows else "undecided"
+    if verdict.answer == "undecided":  # the trial that `verify` adds, without its clock
+        wrong = trial(slip.kernel, {})[1]
+        shown_by = wrong.counterexample if wrong is not None else None
+        if shown_by is not None and cx.replay(slip.kernel, shown_by).shows:
+            return "disproved by a trial"
     if not has_effect(name, slip.kernel):
         return "without effect"
     return "proved" if verdict.answer == "proved" else "undecided"

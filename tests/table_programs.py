@@ -274,7 +274,8 @@ def _looking(rng: random.Random, number: int, kind: str) -> Program:
     claims = (Claim("D", ("t", "h"), claimed.expression()),)
     kernel = with_claims(kernel, claims, assumed, {"T": (rows,), "U": (rows,)})
     told = f"D[t] = {row}, claimed {claimed}; {'; '.join(map(str, assumed))}; {rows} entries"
-    sizes = tuple({"M": m, "P": p} for m in (1, 2, 3) for p in (1, 2, 3, 4, 6))
+    small = [(m, p) for m in (1, 2, 3) for p in (1, 2, 3, 4, 6)]
+    sizes = tuple({"M": m, "P": p} for m, p in (*small, (4, 2), (4, 5), (5, 3)))
     return Program(kernel, kind, told, _right(row, claimed), ("T", "U"), sizes)
 
 

@@ -262,5 +262,6 @@ def scatter(rng: random.Random, number: int) -> Program:
     spec = Specification((made,), tables=assumed)
     kernel = replace(kernel, operands=operands, computes=spec)
     told = f"{role}: {moves}\n  claimed {claim}; {'; '.join(map(str, assumed))}; {length} entries"
-    sizes = tuple({"M": m, "N": n} for m in (1, 2, 3) for n in (1, 2, 3, 5, 9))
+    small = [(m, n) for m in (1, 2, 3) for n in (1, 2, 3, 5, 9)]
+    sizes = tuple({"M": m, "N": n} for m, n in (*small, (4, 2), (4, 9), (5, 12)))
     return Program(kernel, "scatter", told, _right(moves, claim, role), ("S", "P"), sizes)

@@ -173,8 +173,8 @@ def _differ(table: Array, above: int) -> Array:
 
 MOST = 6
 """Below what entries are."""
-ALL, SOME = 1 << 15, 1 << 12
-"""Tables that are all looked at; of more, so many are drawn."""
+ALL, DRAWN, SOME = 1 << 15, 1 << 12, 1 << 12
+"""Up to how many tables all are looked at; of more so many are drawn; so many are one array."""
 
 
 def truth(one: Program) -> bool | None:
@@ -226,12 +226,12 @@ def _tables(one: Program, shapes: Mapping[str, int], sizes: Mapping[str, int]) -
     counts = [len(table) for table in each.values()]
     total = math.prod(counts)
     few = total <= ALL or sum(shapes.values()) <= 4
-    numbers = np.arange(total) if few else rng.integers(0, total, ALL)
+    numbers = np.arange(total) if few else rng.integers(0, total, DRAWN)
     out: dict[str, Array] = {}
     for (name, table), length in zip(each.items(), counts, strict=True):
         out[name] = table[numbers % max(length, 1)] if length else table
         numbers = numbers // max(length, 1)
-    kept = np.ones(total if few else ALL, bool) if total else np.zeros(0, bool)
+    kept = np.ones(total if few else DRAWN, bool) if total else np.zeros(0, bool)
     out = {name: table[: len(kept)] for name, table in out.items()}
     for assumption in assumed if total else ():
         if len(assumption.tables) != 1:

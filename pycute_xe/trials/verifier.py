@@ -137,7 +137,7 @@ def _untold(kernel: Kernel) -> str:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     known = {name for one in assumed for name in one.tables}
     tables = sorted((looked_up(kernel) & {o.name for o in kernel.inputs}) - known)
-    if tables:
+    if tables and not known:
         return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
     return ""
 
