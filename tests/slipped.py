@@ -35,7 +35,7 @@ ROWS = {
     "attention, packed": 40,
     "attention, pages": 40,
     "attention, packed, pages": 40,
-    "attention, packed, split keys": 22,
+    "attention, pages, split keys": 22,
 }
 """How many slips of each are taken."""
 
@@ -43,7 +43,12 @@ FORMS = {
     "attention, packed": {"packed": True, "causal": True},
     "attention, pages": {"page": 32, "group": 2},
     "attention, packed, pages": {"packed": True, "page": 32, "causal": True},
-    "attention, packed, split keys": {"packed": True, "page": 32, "splits": 2},
+    "attention, pages, split keys": {
+        "page": 32,
+        "splits": 2,
+        "lse": True,
+        "out_type": "f32",
+    },
 }
 LENGTHS = [(5, 70), (1, 33), (7, 7)]
 SLIPPED = tuple(ROWS)
@@ -64,9 +69,14 @@ def problem(name: str) -> Served:
 def sample(seed: int, counts: dict[str, int] | None = None) -> Iterator[tuple[str, Slip]]:
     """Yield slips of each kernel, drawn at random; the same for the same seed."""
     for name, count in (counts or ROWS).items():
-        every = list(slips(problem(name).kernel))
-        drawn = random.Random(f"{seed} {name}").sample(every, min(count, len(every)))
-        yield from ((name, slip) for slip in drawn)
+        kernel = problem(name).kernel
+        every = list(slips(kernel))
+        random.Random(f"{seed} {name}").shuffle(every)
+        taken: set[Kernel | None] = {kernel}
+        for slip in every:
+            if len(taken) <= count and slip.kernel not in taken:
+                taken.add(slip.kernel)
+                yield name, slip
 
 
 def judged(name: str, slip: Slip) -> Answer:

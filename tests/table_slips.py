@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -72,26 +73,26 @@ def looked_up_as(change: Lookup) -> Callable[[Index], Index]:
 # ------------------------------------------------------------ every slip of a kernel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Slip:
-    """What is wrong, in words, and the kernel; None where it was refused when it was built."""
+    """What is wrong, in words, and what makes the kernel."""
 
     words: str
-    kernel: Kernel | None
+    make: Callable[[], Kernel]
+
+    @cached_property
+    def kernel(self) -> Kernel | None:
+        """The wrong kernel; None where it is refused when it is built."""
+        try:
+            return self.make()
+        except CuteError:
+            return None
 
 
 def slips(kernel: Kernel) -> Iterator[Slip]:
-    """Yield a kernel with each of its places changed in each way that a slip changes it."""
-    seen = {kernel}
+    """Yield each way in which a slip changes one place of a kernel; some change nothing."""
     for words, make in (*_of_indices(kernel), *_of_statements(kernel)):
-        try:
-            made = make()
-        except CuteError:
-            yield Slip(words, None)
-            continue
-        if made not in seen:
-            seen.add(made)
-            yield Slip(words, made)
+        yield Slip(words, make)
 
 
 Made = Iterator[tuple[str, Callable[[], Kernel]]]
