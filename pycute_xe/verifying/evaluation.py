@@ -168,8 +168,9 @@ class _Names:
         return remembered(key, lambda: self._is_equal(formals, one, other))
 
     def _is_equal(self, formals: tuple[str, ...], one: Term, other: Term) -> bool:
-        positive = " and ".join(f"{size} >= 1" for size in self.sizes)
-        points = Region.where((*self.sizes, *formals), positive)
+        sizes = tuple(name for name in self.sizes if name != MADE)  # tables are of no region
+        positive = " and ".join(f"{size} >= 1" for size in sizes)
+        points = Region.where((*sizes, *formals), positive)
         try:
             return self.equal(points, (one,), (other,))
         except UndecidableError:

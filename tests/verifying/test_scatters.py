@@ -13,6 +13,7 @@ from table_slips import changed, looked_up_as
 
 import pycute_xe as cx
 from pycute_xe.errors import InputError, KernelError
+from pycute_xe.holding.patience import allowed
 from pycute_xe.kernel import (
     Distinct,
     Index,
@@ -28,6 +29,10 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute
+from pycute_xe.verifying.evaluation import value_with
+from pycute_xe.verifying.formula import Bounds, Place, Term, add, call
+from pycute_xe.verifying.making import MADE
+from pycute_xe.verifying.regions import session
 
 T, SLOT = Index("T"), Index.element("slots", Index("t"))
 K, SLOTS = Operand("K", "f32", ("T", 2)), Operand("slots", "s32", ("T",))
@@ -252,3 +257,13 @@ def test_the_slot_of_the_token_from_the_end_is_disproved() -> None:
     assert verdict.answer == "disproved"
     assert verdict.counterexample is not None
     assert set(verdict.counterexample.tables) == {"slots"}
+
+
+def test_sums_of_the_same_operands_are_told_apart_beside_tables() -> None:
+    forward = Term(1.0, (Place("A", ("x",)),), (), (Bounds("x", "0", "S_K"),))
+    back = dataclasses.replace(forward, places=(Place("A", ("S_K - 1 - x",)),))
+    both = add(call("exp2", (forward,)), call("exp2", (back,)))
+    point, extents = {"S_K": 2, MADE: 0}, {"A": ("S_K",)}
+    with session(), allowed(1e9, 60):
+        value = value_with(both, point, extents, lambda _, at: float(at[0] + 1))
+    assert value == 16
