@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -121,6 +122,7 @@ def compiled(built: Path, installed: Path) -> Path:
         return built
     script = MADE / "compile.mjs"
     script.write_text(COMPILE)
+    archive.unlink(missing_ok=True)
     command = [node, *map(str, (script, installed, built, archive))]
     done = subprocess.run(command, input=PACK, capture_output=True, text=True, check=False)
     if done.returncode or not archive.exists():
@@ -130,17 +132,35 @@ def compiled(built: Path, installed: Path) -> Path:
     return archive
 
 
+def _made() -> tuple[Path, Path] | None:
+    """Return where Pyodide is installed, and the library for it."""
+    installed = pyodide()
+    return None if installed is None else (installed, compiled(wheel(MADE), installed))
+
+
+_making: list[Future[tuple[Path, Path] | None]] = []
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Begin to make what the playground loads, which goes on while pages are made."""
+    if os.environ.get("WHOLE_SITE", "true") != "false":
+        _making.append(ThreadPoolExecutor(1).submit(_made))
+    return config
+
+
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
-    """Copy Pyodide and the wheel beside the page, and say in a file what is there."""
-    if os.environ.get("WHOLE_SITE", "true") == "false":
+    """Copy Pyodide and the library beside the page, and say in a file what is there."""
+    if not _making:
         return
+    made = _making.pop().result()
     folder = Path(config.site_dir) / "assets" / "playground"
     folder.mkdir(parents=True, exist_ok=True)
-    installed, manifest = pyodide(), {"pyodide": "", "wheel": ""}
-    if installed is not None:
-        for name in NEEDED:
-            shutil.copy2(installed / name, folder / name)
-        manifest = {"pyodide": PYODIDE, "wheel": compiled(wheel(folder), installed).name}
+    manifest = {"pyodide": "", "wheel": ""}
+    if made is not None:
+        installed, library = made
+        for path in (*(installed / name for name in NEEDED), library):
+            shutil.copy2(path, folder / path.name)
+        manifest = {"pyodide": PYODIDE, "wheel": library.name}
         (folder / "names.json").write_text(json.dumps(known_names()))
     (folder / "assets.json").write_text(json.dumps(manifest) + "\n")
     _without_sources(Path(config.site_dir))
