@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 
-from pycute_xe.playground import known_names
+from pycute_xe.playground.atoms import known_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PYODIDE = "314.0.7"

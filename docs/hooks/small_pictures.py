@@ -91,11 +91,11 @@ def _at(cells: list[Cell], rows: dict[int, int], cols: dict[int, int]) -> str:
     return " ".join(f"{cols[cell.col]},{rows[cell.row]}" for cell in each)
 
 
-def thumbnail(panel: Panel) -> str:
-    """Return a panel's colours alone, at most 120 pixels wide and high."""
+def thumbnail(panel: Panel, widest: int = 120) -> str:
+    """Return a panel's colours alone, at most so many pixels wide and high."""
     rows = {row: at for at, row in enumerate(panel.rows)}
     cols = {col: at for at, col in enumerate(panel.cols)}
-    step = max(2, min(20, 120 // max(len(rows), len(cols))))
+    step = max(2, min(widest // 6, widest // max(len(rows), len(cols))))
     seen: dict[int | None, set[tuple[int, int]]] = defaultdict(set)
     for cell in panel.cells:
         colour = None if cell.colour is None else cell.colour % len(COLOURS)

@@ -28,6 +28,7 @@ __all__ = [
     "frames",
     "make_panel",
     "marked",
+    "no_parts",
     "owned",
     "LABELLED",
     "MARGIN",
@@ -584,3 +585,13 @@ class Plan:
             )
             for panel in self.scene.panels
         )
+
+
+def no_parts(x: object, what: str | None) -> ShapeError:
+    """Return the refusal of a part, of what has none."""
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__, "what": what},
+        "only kernels, MMAs and copy atoms have parts to choose",
+        "leave what out",
+    )

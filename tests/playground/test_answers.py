@@ -12,7 +12,8 @@ from random_expressions import random_expressions
 
 import pycute_xe as cx
 from pycute_xe.expressions import evaluate, python_text
-from pycute_xe.playground import KINDS, answer, known_names
+from pycute_xe.playground import KINDS, answer
+from pycute_xe.playground.atoms import known_names
 
 OLDER, MMA = "XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>"
 REQUESTS = {

@@ -13,7 +13,8 @@ async function start() {
   pyodide.unpackArchive(await wheel, assets.wheel.endsWith(".zip") ? "zip" : "wheel");
   say("pycute_xe, importing");
   pyodide.runPython("import json\nfrom pycute_xe.playground import answer");
-  return pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))");
+  const ask = pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))");
+  return { ask, rest: () => pyodide.runPython("import pycute_xe.playground.atoms") };
 }
 
 const started = start();
@@ -23,10 +24,11 @@ started.then(
 );
 
 self.onmessage = async ({ data }) => {
-  const ask = await started;
+  const { ask, rest } = await started;
   try {
     self.postMessage({ id: data.id, shown: JSON.parse(ask(JSON.stringify(data.request))) });
   } catch (error) {
     self.postMessage({ id: data.id, shown: { error: String(error.message), pointer: "" } });
   }
+  setTimeout(rest); // atoms and tilings, which the first layout does not wait for
 };
