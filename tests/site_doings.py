@@ -144,7 +144,8 @@ def _odd(page: Chromium, address: str) -> Iterator[str]:
     root = "document.querySelector('#playground')"
     page.until(f"{root}.dataset.answered")
     seen = "document.querySelector('[data-results]').innerText"
-    stopped = {"kind": "expression", "text": "image(Sw<3,3,4> o 0 o 10000000:2)"}
+    each = ", ".join(["image(Sw<3,3,4> o 0 o 1000000:2)"] * 9)
+    stopped = {"kind": "expression", "text": f"make_layout({each})"}
     asked = [f"?{urlencode(request)}" for request in (*REQUESTS, stopped, REQUESTS[-1])]
     for state in (*STATES, *asked):
         page.value(

@@ -103,10 +103,14 @@ loaded = {getattr(module, "__file__", None) for module in list(sys.modules.value
 root = Path(sys.modules["pycute_xe"].__file__).parent
 with zipfile.ZipFile("/tmp/library.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
     for path in sorted(root.rglob("*")):
-        if str(path) in loaded:  # what is made of it stands in its place
-            made = compiled(path, "/tmp/made", invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
-            out.write(made, path.relative_to(root.parent).with_suffix(".pyc"))
-        elif path.is_file() and "__pycache__" not in path.parts:
+        if str(path) in loaded:
+            done = Path(compiled(path, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH))
+            # It stands in the place of a module; packages read their own text.
+            packed = done if path.stem == "__init__" else path.with_suffix(".pyc")
+            out.write(done, packed.relative_to(root.parent))
+            if packed != done:
+                continue
+        if path.is_file() and "__pycache__" not in path.parts:
             out.write(path, path.relative_to(root.parent))
 """
 
