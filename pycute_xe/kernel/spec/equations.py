@@ -86,9 +86,8 @@ def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
-        deep = isinstance(error, (RecursionError, MemoryError))
-        condition = TOO_DEEP if deep else _unread(text, error)
-        raise KernelError(operation, {"text": text[:80]}, *condition) from error
+        why = _unread(text, error) if isinstance(error, (SyntaxError, ValueError)) else TOO_DEEP
+        raise KernelError(operation, {"text": text[:80]}, *why) from error
 
 
 _PAIRS = {"(": ")", "[": "]"}
