@@ -22,7 +22,7 @@ from pycute_xe.drawing.scene import Panel
 from pycute_xe.kernel import Kernel, Load, Mma, Store
 from pycute_xe.layout import size
 
-SMALL, WIDE = 320, 640
+SMALL, WIDE = 256, 480
 """Pixels across a panel, of subgroups and of work-items."""
 
 
