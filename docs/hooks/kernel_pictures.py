@@ -107,7 +107,8 @@ def _by_subgroup(slots: list[list[Slot]], turned: bool) -> Area:
     holders: dict[tuple[int, int], tuple[int, ...]] = defaultdict(tuple)
     for subgroup, held in enumerate(slots):
         for slot in held:
-            place = slot.place[::-1] if turned else slot.place
+            row, column = slot.place
+            place = (column, row) if turned else (row, column)
             holders[place] = (*holders[place], subgroup)
     parts: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
     for place, owners in holders.items():
