@@ -22,15 +22,15 @@ from pycute_xe.drawing.scene import Panel
 from pycute_xe.kernel import Kernel, Load, Mma, Store
 from pycute_xe.layout import size
 
-SMALL, WIDE = 256, 480
-"""Pixels across a panel, of subgroups and of work-items."""
+SMALL = 256
+"""Pixels across the widest tile, of subgroups."""
 
 
 def section(kernel: Kernel) -> list[str]:
     """Return the lines of a page that show who owns what."""
     groups, items = _areas(kernel), list(map(as_area, panels(kernel)))
     by_subgroup = areas_picture(f"{kernel.name}, subgroups", groups, SMALL, "subgroup")
-    by_work_item = areas_picture(f"{kernel.name}, work-items", items, WIDE)
+    by_work_item = areas_picture(f"{kernel.name}, work-items", items)
     return [
         (
             "What a work-group holds, by subgroup; a part that several hold is lit with each of "

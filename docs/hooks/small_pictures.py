@@ -17,7 +17,7 @@ from pycute_xe.drawing.style import COLOURS
 
 GAP = 24
 TOP = 20
-WIDEST = 640
+WIDEST = 448
 FINEST = 8
 """Pixels of a cell from which on there are lines between cells."""
 Place = tuple[int, int]
