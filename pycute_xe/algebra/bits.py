@@ -292,8 +292,8 @@ def summed_bits(a: F2Layout, b: F2Layout) -> F2Layout:
 def right_inverse_of_bits(layout: F2Layout) -> F2Layout:
     """Return the longest ``R`` of a power of two with ``layout(R(i)) == i``.
 
-    Longer where the last extent is no power of two and ``R`` ends with its mode. Raises
-    `DivisibilityError` where the offset 0 is not hit, or another extent is no power of two.
+    Longer where the last extent is not a power of two and ``R`` ends with its mode. Raises
+    `DivisibilityError` where the offset 0 is not hit, or another extent is not one.
 
     >>> X = F2Layout((4, 4), (F2(1), F2(5)))
     >>> print(right_inverse_of_bits(X))

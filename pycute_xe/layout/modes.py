@@ -322,7 +322,7 @@ def dice(coord: Coord, layout: Any) -> Any:
     >>> print(dice((None, 2), Layout((4, 8), (8, 1))), dice((None, 2), (4, 8)))
     (8):(1) (8,)
     """
-    if type(layout) is TUPLE:
+    if type(layout) is TUPLE and not isinstance(coord, Layout):
         return sliced(coord, layout, False) if is_tuple(coord) else () if coord is None else layout
     if not is_tuple(coord):
         return Layout((), ()) if coord is None else as_layout(layout)

@@ -286,7 +286,7 @@ def slice_(coord: Coord, layout: Any) -> Any:
     >>> slice_((None, (1, None)), (2, (5, 7)))
     (2, 7)
     """
-    if type(layout) is TUPLE:
+    if type(layout) is TUPLE and not isinstance(coord, Layout):
         return layout if coord is None else sliced(coord, layout)
     return layout.sliced(coord) if type(layout) is ComposedLayout else plain.slice_(coord, layout)
 
