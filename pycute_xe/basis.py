@@ -153,7 +153,8 @@ def _add(left: Any, right: Any) -> Any:
     if is_tuple(left) and is_tuple(right):
         return ArithTuple(_add(x, y) for x, y in zip_longest(left, right, fillvalue=0))
     if is_tuple(left) or is_tuple(right):
-        whole, leaf = (left, right) if is_tuple(left) else (right, left)
+        parts: tuple[Any, Any] = (left, right) if is_tuple(left) else (right, left)
+        whole, leaf = parts
         if leaf == 0:
             return ArithTuple(_add(part, 0) for part in whole)
         return leaf if _equal(whole, 0) else _unless_offset(ArithTuple(whole), leaf)

@@ -7,7 +7,14 @@ from typing import Any
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
-from pycute_xe.int_tuple import ceil_div, product, product_each, round_up, transform_leaf
+from pycute_xe.int_tuple import (
+    ceil_div,
+    flatten_tuple,
+    product,
+    product_each,
+    round_up,
+    unflatten_tuple,
+)
 from pycute_xe.layout import (
     Layout,
     append,
@@ -106,7 +113,7 @@ def _room(ends: Any, others: Any, most: Any) -> Any:
     return tuple(
         _room(whole[i] if i < len(whole) else 1, named[i] if i < len(named) else 1, most)
         if onward[i]
-        else transform_leaf(whole[i], lambda _: 1)
+        else unflatten_tuple((1,) * len(flatten_tuple(whole[i])), whole[i])
         for i in range(count)
     )
 
