@@ -52,9 +52,12 @@ def mma(
     return cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", a, b or a), tile, ((m, n, 1), (n, 1, 0)))
 
 
+RNG = np.random.default_rng(0)
+
+
 def random(*shape: int, kind: Any = BF16) -> Any:
     """Return numbers at random."""
-    return np.random.default_rng(0).standard_normal(shape).astype(kind)
+    return RNG.standard_normal(shape).astype(kind)
 
 
 def products(size: int) -> Iterator[tuple[str, Given]]:
@@ -133,7 +136,7 @@ def products(size: int) -> Iterator[tuple[str, Given]]:
     )
 
 
-def _by_blocks(q: Any, k: Any, v: Any, causal: bool, keys: int = 64) -> Any:
+def by_blocks(q: Any, k: Any, v: Any, causal: bool, keys: int = 64) -> Any:
     """Attention as kernels compute it: over blocks of keys, by powers of 2, P rounded to bf16."""
     most = np.full((*q.shape[:2], 1), -np.inf, np.float32)
     total, out = np.zeros_like(most), np.zeros_like(q)
@@ -141,7 +144,7 @@ def _by_blocks(q: Any, k: Any, v: Any, causal: bool, keys: int = 64) -> Any:
     for at in range(0, k.shape[1], keys):
         s = (q @ k[:, at : at + keys].swapaxes(1, 2)) * scale
         if causal:
-            ahead = np.arange(at, at + keys) > np.arange(q.shape[1])[:, None]
+            ahead = np.arange(at, at + s.shape[-1]) > np.arange(q.shape[1])[:, None]
             s = np.where(ahead, np.float32(-np.inf), s)
         new = np.maximum(most, s.max(axis=-1, keepdims=True))
         less, p = np.exp2(most - new), np.exp2(s - new)
@@ -151,11 +154,15 @@ def _by_blocks(q: Any, k: Any, v: Any, causal: bool, keys: int = 64) -> Any:
     return out / total
 
 
-def attentions(size: int) -> Iterator[tuple[str, Given]]:
-    """Yield kernels of attention."""
+def tilings() -> tuple[Any, Any]:
+    """Return the tilings of both products of attention."""
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     first = cx.workgroup_mma(op, (128, 64, 32), ((8, 1, 1), (1, 1, 0)))
-    second = cx.workgroup_mma(op, (128, 32, 64), ((8, 1, 1), (1, 0, 1)))
+    return first, cx.workgroup_mma(op, (128, 32, 64), ((8, 1, 1), (1, 0, 1)))
+
+
+def attentions(size: int) -> Iterator[tuple[str, Given]]:
+    """Yield kernels of attention."""
     kinds: tuple[tuple[str, int, dict[str, Any]], ...] = (
         ("attention", 1, {}),
         ("attention, causal", 1, {"causal": True}),
@@ -166,9 +173,9 @@ def attentions(size: int) -> Iterator[tuple[str, Given]]:
         wide = [x.astype(np.float32)[0] for x in (q, k, v)]
 
         def numpy(wide: list[Any] = wide, causal: bool = bool(options)) -> Any:
-            return _by_blocks(*wide, causal=causal)
+            return by_blocks(*wide, causal=causal)
 
-        made = cx.kernel.attention(first, second, out=64, **options)
+        made = cx.kernel.attention(*tilings(), out=64, **options)
         yield name, (made, {"Q": q, "K": k, "V": v, "scale": np.float32(0.125)}, numpy)
 
 
@@ -177,6 +184,11 @@ def timed(what: Callable[[], Any]) -> float:
     start = process_time()
     what()
     return 1e3 * (process_time() - start)
+
+
+def best_of(*what: Callable[[], Any], turns: int = 7) -> list[float]:
+    """Return the least time of each of some things, done by turns."""
+    return [min(x) for x in zip(*([timed(one) for one in what] for _ in range(turns)), strict=True)]
 
 
 def peak(since: bool = False) -> float:
@@ -196,8 +208,7 @@ def judged(name: str, case: Given, size: int) -> bool:
     memory = peak() - before
     out, report = cx.run(kernel, **given, report=True)
     room += 3 * sum(array.nbytes for array in (out if isinstance(out, tuple) else (out,)))
-    turns = [(timed(lambda: cx.run(kernel, **given)), timed(numpy)) for _ in range(7)]
-    planned, plain = (min(column) for column in zip(*turns, strict=True))
+    planned, plain = best_of(lambda: cx.run(kernel, **given), numpy)
     ratio, ceiling = planned / plain, CEILINGS.get(name, 1.5)
     line = f"{name:20s} {cold:8.1f} {planned:8.1f} {plain:8.1f} {ratio:8.2f} {memory:5.0f} MB"
     print(line, report.why, flush=True)

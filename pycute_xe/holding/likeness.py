@@ -1,10 +1,11 @@
-"""Whether two nodes are written alike: the same elements, taken the same way."""
+"""Whether nodes are written alike, the same elements taken the same way; and nodes in a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf, lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period
 from pycute_xe.kernel import Index, Loop
 
-__all__ = ["alike", "MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
+__all__ = ["alike", "joined", "MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
 
 COMPARED = 0.02
 """Units for a number of a table that is compared."""
@@ -43,6 +44,8 @@ def alike(one: Node, other: Node) -> bool:
     >>> alike(Number(1.0), Number(1.0)), alike(Number(1.0), Number(2.0))
     (True, False)
     """
+    if one is other:
+        return True
     match one, other:
         case (Undefined(), Undefined()):
             return True
@@ -111,6 +114,109 @@ def _carried(one: Carried, other: Carried) -> bool:
     else:
         whose = np.array_equal(one.subgroup, other.subgroup)
     return whose and np.array_equal(one.which, other.which)
+
+
+# ------------------------------------------------------------ rows
+# What several nodes of one form hold, one behind the other.
+
+
+def joined(nodes: Sequence[Node]) -> Node | None:
+    """Return what the positions of several nodes hold, in a row; None for nodes of other forms.
+
+    >>> from pycute_xe.holding.nodes import Leaf
+    >>> zeros = np.zeros(2, np.int64)
+    >>> rows = [Leaf("A", (Index("m"),), np.array([[[row]]]), zeros) for row in range(2)]
+    >>> row = joined(rows)
+    >>> row.table[0, row.select, 0].tolist()
+    [0, 0, 1, 1]
+    """
+    return _joined(nodes, {})
+
+
+_Joined = dict[tuple[int, ...], "Node | None"]
+"""What nodes became, by which they were: those that stand in several places are joined once."""
+
+
+def _joined(nodes: Sequence[Node], done: _Joined) -> Node | None:
+    key = tuple(map(id, nodes))
+    if key not in done:
+        done[key] = _in_a_row(nodes, done)
+    return done[key]
+
+
+def _in_a_row(nodes: Sequence[Node], done: _Joined) -> Node | None:
+    first = nodes[0]
+    if any(type(node) is not type(first) for node in nodes):
+        return None
+    match first:
+        case Number() | Scalar() | Undefined():
+            return first if all(alike(first, node) for node in nodes) else None
+        case Leaf():
+            return _leaves_in_a_row([node for node in nodes if isinstance(node, Leaf)])
+        case State():
+            return _states_in_a_row([node for node in nodes if isinstance(node, State)])
+        case Call() | Converted() | Summed() | Accumulated() | Choice() | Picked():
+            return _inner_in_a_row(nodes, done)
+        case _:
+            return None
+
+
+def _leaves_in_a_row(leaves: list[Leaf]) -> Leaf | None:
+    first = leaves[0]
+    same = all(
+        (x.operand, x.base, x.bound) == (first.operand, first.base, first.bound)
+        and x.table.shape[0] == first.table.shape[0]
+        and x.table.shape[2:] == first.table.shape[2:]
+        for x in leaves
+    )
+    if not same:
+        return None
+    if all(x.table is first.table or np.array_equal(x.table, first.table) for x in leaves):
+        return replace(first, select=np.concatenate([x.select for x in leaves]))
+    starts = np.cumsum([0, *(x.table.shape[1] for x in leaves)])
+    selects = [x.select + start for x, start in zip(leaves, starts[:-1], strict=True)]
+    table = np.concatenate([x.table for x in leaves], axis=1)
+    return replace(first, table=table, select=np.concatenate(selects))
+
+
+def _states_in_a_row(states: list[State]) -> State | None:
+    first = states[0]
+    for x in states:
+        same = x.begins(first.fragment, first.loop) and (x.bound, x.at) == (first.bound, first.at)
+        if not same or (x.subgroup is None) != (first.subgroup is None):
+            return None
+    if first.subgroup is None:
+        return replace(first, which=np.concatenate([x.which for x in states]))
+    whose = [x.subgroup for x in states if x.subgroup is not None]
+    which = np.concatenate([x.which for x in states], axis=1)
+    return replace(first, which=which, subgroup=np.concatenate(whose, axis=1))
+
+
+def _inner_in_a_row(nodes: Sequence[Node], done: _Joined) -> Node | None:
+    """Return a node of the same kind whose nodes are joined; everything else has to be the same."""
+    changed: dict[str, Any] = {}
+    for part in fields(nodes[0]):
+        values: list[Any] = [getattr(node, part.name) for node in nodes]
+        if isinstance(values[0], tuple) and values[0] and _is_node(values[0][0]):
+            if len({len(value) for value in values}) > 1:
+                return None
+            row = tuple(_joined(each, done) for each in zip(*values, strict=True))
+            if any(node is None for node in row):
+                return None
+            changed[part.name] = row
+        elif _is_node(values[0]):
+            node = _joined(values, done)
+            if node is None:
+                return None
+            changed[part.name] = node
+        elif any(value != values[0] for value in values):
+            return None
+    return replace(nodes[0], **changed)
+
+
+def _is_node(value: Any) -> bool:
+    kinds = (Number, Undefined, Scalar, Leaf, Carried)
+    return isinstance(value, (*kinds, Call, Converted, Summed, Accumulated, Choice, Picked))
 
 
 # ------------------------------------------------------------ turns

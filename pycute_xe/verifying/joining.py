@@ -6,24 +6,12 @@ so that one comparison does for all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pycute_xe.holding.contents import Write
-from pycute_xe.holding.nodes import (
-    Accumulated,
-    Call,
-    Choice,
-    Converted,
-    Leaf,
-    Node,
-    Number,
-    Picked,
-    Scalar,
-    Summed,
-)
+from pycute_xe.holding.likeness import joined
 from pycute_xe.kernel import If, Index, Loop
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.verifying.points import Space, View, view_of
@@ -101,7 +89,7 @@ def _together(space: Space, group: list[Write]) -> Together | None:
     row = last.index - last.index.offset
     step = dict(row.terms).get(SUBGROUP_INDEX, 0)
     rest = row - Index(SUBGROUP_INDEX) * step
-    node = _joined([write.node for write in group])
+    node = joined([write.node for write in group])
     if node is None or SUBGROUP_INDEX in rest.names:
         return None
     places = np.concatenate(
@@ -125,68 +113,3 @@ def _together(space: Space, group: list[Write]) -> Together | None:
     at = f"{space.naming.text(rest)} + {view.places[mode].text(view.names)}"
     below = space.naming.text(last.below + int(apart[mode].flat[0]))
     return Together(write, view, space.points(write, view).within(f"{at} < {below}"))
-
-
-def _joined(nodes: list[Node]) -> Node | None:
-    """Return what the positions of several nodes hold, in a row; None for other forms."""
-    first = nodes[0]
-    if any(type(node) is not type(first) for node in nodes):
-        return None
-    match first:
-        case Number() | Scalar():
-            return first if all(_same_fields(first, node) for node in nodes) else None
-        case Leaf():
-            return _leaves([node for node in nodes if isinstance(node, Leaf)])
-        case Call() | Converted() | Summed() | Accumulated() | Choice() | Picked():
-            return _inner(nodes)
-        case _:
-            return None
-
-
-def _same_fields(one: Node, other: Node) -> bool:
-    return all(getattr(one, f.name) == getattr(other, f.name) for f in fields(one))
-
-
-def _leaves(leaves: list[Leaf]) -> Leaf | None:
-    first = leaves[0]
-    alike = all(
-        (x.operand, x.base, x.bound) == (first.operand, first.base, first.bound)
-        and x.table.shape[0] == first.table.shape[0]
-        and x.table.shape[2:] == first.table.shape[2:]
-        for x in leaves
-    )
-    if not alike:
-        return None
-    if all(x.table is first.table for x in leaves):
-        return replace(first, select=np.concatenate([x.select for x in leaves]))
-    starts = np.cumsum([0, *(x.table.shape[1] for x in leaves)])
-    selects = [x.select + start for x, start in zip(leaves, starts[:-1], strict=True)]
-    table = np.concatenate([x.table for x in leaves], axis=1)
-    return replace(first, table=table, select=np.concatenate(selects))
-
-
-def _inner(nodes: list[Node]) -> Node | None:
-    """Return a node of the same kind whose nodes are joined; everything else has to be the same."""
-    changed: dict[str, object] = {}
-    for part in fields(nodes[0]):
-        values: list[Any] = [getattr(node, part.name) for node in nodes]
-        if isinstance(values[0], tuple) and values[0] and _is_node(values[0][0]):
-            if len({len(value) for value in values}) > 1:
-                return None
-            joined = tuple(_joined(list(each)) for each in zip(*values, strict=True))
-            if any(node is None for node in joined):
-                return None
-            changed[part.name] = joined
-        elif _is_node(values[0]):
-            node = _joined(values)
-            if node is None:
-                return None
-            changed[part.name] = node
-        elif any(value != values[0] for value in values):
-            return None
-    return replace(nodes[0], **changed)  # pyright: ignore[reportArgumentType]
-
-
-def _is_node(value: Any) -> bool:
-    kinds = (Number, Scalar, Leaf, Call, Converted, Summed, Accumulated, Choice, Picked)
-    return isinstance(value, kinds)

@@ -7,10 +7,10 @@ inside that do not depend on it are evaluated outside.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from pycute_xe.executing.arrays.terms import (
     Lifted,
     Lifter,
     Place,
+    Points,
     bounds_of,
     index_field,
     joined,
@@ -35,6 +36,7 @@ from pycute_xe.executing.arrays.values import (
     gathered,
     has_points,
     numbers,
+    rounded_to_bf16,
     widened,
 )
 from pycute_xe.holding.nodes import (
@@ -65,22 +67,46 @@ ROOM = 1 << 28
 """Elements of the largest array that is made."""
 
 
+Held: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
+"""What a fragment holds, the type of it, and where the elements of a term lie in that."""
+
+
+@dataclass(eq=False)
+class Kept:
+    """What sizes and tables alone tell of a run, for the next one with the same; how many numbers.
+
+    ``asked`` are the states behind a recurrence that stores ask for.
+    """
+
+    places: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    asked: list[tuple[Evaluation, Lifted]] = field(
+        default_factory=list["tuple[Evaluation, Lifted]"]
+    )
+    room: int = 0
+
+
 @dataclass(eq=False)
 class Run:
-    """What a run has: its kernel, sizes, memory as it was at first, and terms met before.
+    """What a run has: its kernel, sizes, memory as it was at first, and what was computed before.
 
     ``exits`` gives the state of a fragment behind a recurrence; ``again`` are the operands whose
-    product is asked for more than once.
+    product is asked for more than once. A run of a ``block`` of work-groups shares all but that.
     """
 
     kernel: Kernel
     sizes: Mapping[str, int]
-    memory: Mapping[str, Array]
+    memory: dict[str, Array]
     lifter: Lifter
-    exits: Callable[[Run, Lifted], tuple[Array, Numeric, Callable[[Evaluation], tuple[Field, ...]]]]
+    exits: Callable[[Evaluation, Lifted], Held]
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
     again: frozenset[tuple[str, str]] = frozenset()
+    kept: Kept = field(default_factory=Kept)
+    block: Points | None = None
+
+    def of(self, block: Points) -> Run:
+        """Return the run of a block of work-groups."""
+        return replace(self, block=block)
 
     def wide(self, name: str) -> tuple[Array, Numeric]:
         """Return an operand as it is multiplied: float32 of narrow floats."""
@@ -124,14 +150,13 @@ class Evaluation:
     env: dict[str, Field]
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
-    states: Mapping[str, tuple[tuple[Field, ...], Array, Numeric]] = field(
-        default_factory=dict["str", "tuple[tuple[Field, ...], Array, Numeric]"]
-    )
+    states: Callable[[Evaluation, Lifted], Held] | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
+    held: dict[int, tuple[Field, ...]] = field(default_factory=dict[int, "tuple[Field, ...]"])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
@@ -162,6 +187,11 @@ class Evaluation:
             array, numeric = self.run.wide(term.given[0])
             axes, elements = gathered(array, tuple(map(self.place, term.places)))
             return Value(axes, elements, numeric)
+        if term.kind is Converted and term.given[0].name == "bf16":
+            body = self.value(term.parts[0])
+            rounded = rounded_to_bf16(body.array) if body.type == F32 else None
+            if rounded is not None:
+                return Value(body.axes, rounded, F32)
         one = self.value(term)
         return Value(one.axes, widened(one.array, one.type), F32) if is_narrow(one.type) else one
 
@@ -186,7 +216,15 @@ class Evaluation:
             for names, table in place.parts:
                 out = out + self.tabled(names, table)
             known = self.fields[id(place)] = place, out
+            self.run.kept.room += out.room
         return known[1]
+
+    def forget(self) -> None:
+        """Forget values, which the next run or trip has others of, but not places."""
+        self.values.clear()
+        self.factors.clear()
+        for inner, _, _ in self.sums.values():
+            inner.forget()
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
@@ -219,13 +257,14 @@ class Evaluation:
         inner = Evaluation(self.run, env, self, many.own, ahead=many, turn=self.turn)
         return inner, axis, tests
 
-    def state(self, name: str) -> tuple[tuple[Field, ...], Array, Numeric]:
-        """Return what a fragment holds when the trip at hand begins; for which points, first."""
-        if name in self.states:
-            return self.states[name]
-        if self.outer is None:
-            raise undecided(f"{name} is asked for outside its loop")
-        return self.outer.state(name)
+    def state(self, term: Lifted) -> Held:
+        """Return what a fragment holds when the trip at hand begins, and where a term lies in it."""
+        ev: Evaluation | None = self
+        while ev is not None and ev.states is None:
+            ev = ev.outer
+        if ev is None or ev.states is None:
+            raise undecided(f"{term.given[1]} is asked for outside its loop")
+        return ev.states(self, term)
 
 
 def _opened(ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
@@ -431,19 +470,9 @@ def _common(one: Numeric, other: Numeric) -> Numeric:
 
 
 def _state(ev: Evaluation, term: Lifted) -> Value:
-    _, name, behind, _ = term.given
-    if behind:
-        array, numeric, leading = ev.run.exits(ev.run, term)
-        first = leading(ev)
-    else:
-        first, array, numeric = ev.state(name)
-    axes, elements = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
+    array, numeric, places = ev.run.exits(ev, term) if term.given[2] else ev.state(term)
+    axes, elements = gathered(array, places)
     return Value(axes, elements, numeric)
-
-
-def _own(term: Lifted) -> int:
-    """How many places are coordinates of the fragment; the others are those of loops around."""
-    return len(term.places) - len(term.given[3])
 
 
 def demand_room(axes: tuple[Axis, ...]) -> None:

@@ -2,401 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
-from math import prod
-from typing import TypeAlias
+from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.evaluation import Evaluation, Run
+from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
-from pycute_xe.executing.arrays.lifting import (
-    boxed,
-    lift,
-)
+from pycute_xe.executing.arrays.lifting import needed_by, steps_of
 from pycute_xe.executing.arrays.products import product_of
 from pycute_xe.executing.arrays.scanning import exits
-from pycute_xe.executing.arrays.terms import (
-    Axis,
-    Field,
-    Lifted,
-    Lifter,
-    Place,
-    Registers,
-    constants,
-    joined,
-    points_of,
-    separated,
-    whole,
-)
-from pycute_xe.executing.arrays.values import (
-    Value,
-    as_type,
-    gathered,
-    scattered,
-)
+from pycute_xe.executing.arrays.storing import Stored, Written, store, stores_of, written
+from pycute_xe.executing.arrays.terms import Lifter
 from pycute_xe.executing.problem import Problem
-from pycute_xe.holding.contents import Followed, Write
+from pycute_xe.holding.contents import Followed
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Leaf, Summed, undecided
-from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
-from pycute_xe.kernel.arrays import Array, Ints
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.holding.nodes import State, undecided
+from pycute_xe.kernel import Kernel, Load, Loop
+from pycute_xe.kernel.arrays import Array
+from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.ir.identities import identified
-from pycute_xe.kernel.ir.program import chooses
-from pycute_xe.numeric import Numeric
 
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
-# ------------------------------------------------------------ storing
-# What a store writes: the axes of its places, and the value at each.
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A write with its term in the coordinates of the tile that it writes."""
-
-    write: Write
-    space: Registers
-    places: tuple[Place, ...]
-    term: Lifted
-    tests: tuple[Place, ...] = ()
-
-    @property
-    def adds(self) -> bool:
-        """Whether it adds to what is there."""
-        return isinstance(self.write.statement, AtomicStore)
-
-
-def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
-    """Return a write in coordinates, None where it writes nothing."""
-    shape = write.places.shape[0], write.places.shape[1]
-    flat = write.places.reshape(-1, write.places.shape[2])
-    inside = np.flatnonzero((flat > FAR // 2).all(axis=1))
-    if not inside.size:
-        return None
-    groups, index = boxed([np.ascontiguousarray(column) for column in flat[inside].T])
-    names = [f"write__{number}_{i}" for i in range(len(groups))]
-    if index.ndim > len(groups):
-        names.append(f"write__{number}_again")
-    space = Registers(
-        shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups
-    )
-    places: list[Place] = []
-    for mode, base in enumerate(write.base):
-        offset, parts = space.of(np.ascontiguousarray(write.places[..., mode]))
-        places.append(Place(base + offset, tuple(parts)))
-    tests = tuple(
-        Place(space.own(one.index - one.below), ())
-        for one in write.around
-        if isinstance(one, If)
-        and not chooses(one)
-        and SUBGROUP_INDEX in (one.index - one.below).names
-    )
-    return Stored(write, space, tuple(places), lift(lifter, write.node, space), tests)
-
-
-Written: TypeAlias = tuple[dict[str, Field], tuple[Field, ...], bool]
-"""Variables as fields, the places of a store, and whether every element has one place."""
-
-
-def written(run: Run, one: Stored, shape: Sequence[int]) -> Written | None:
-    """Return where a write stores in an array of a shape, None where it stores nothing."""
-    env = constants(run.sizes)
-    groups = points_of(run.kernel, run.sizes, one.write.around, run.look_up)
-    for group in groups:
-        env |= group.with_axis(Axis(group.size))
-    env |= one.space.env(tuple(Axis(count) for count in one.space.index.shape))
-    if not all(group.size for group in groups):
-        return None
-    env, at, apart = _fused(run, _divided(run, env, one), one, shape)
-    return (env, at, apart) if all(axis.size for place in at for axis in place.axes) else None
-
-
-def store(
-    run: Run,
-    one: Stored,
-    written: Written,
-    array: Array,
-    touched: NDArray[np.bool_] | None,
-    loaded: bool,
-) -> None:
-    """Put what a write stores into an array; ``touched`` tells what others wrote.
-
-    What is ``loaded``, too, must be stored once.
-
-    Raises `UndecidableError` where several writers meet, and one cannot tell who comes last.
-    """
-    name = one.write.statement.operand
-    env, at, apart = written
-    ev = Evaluation(run, env)
-    value, tests = ev.value(one.term), tuple(map(ev.place, one.tests))
-    axes = joined(place.axes for place in at)
-    others = tuple(a for a in joined(f.axes for f in env.values()) if a not in axes)
-    value = as_type(_of_writers(value, others, one, loaded), run.types[name])
-    if not apart or tests:
-        at, axes, value = _flattened(at, axes, value, array.shape, tests)
-        if not axes[0].size:
-            return
-        _demand_one(at, array.shape, one, run.types[name])
-    if touched is not None:
-        if gathered(touched, at)[1].any():
-            raise undecided(f"two statements store one element of {name}")
-        scattered(touched, at, Value((), np.asarray(True), run.types[name]), axes, False)
-    scattered(array, at, value, axes, one.adds)
-
-
-def _of_writers(value: Value, others: tuple[Axis, ...], one: Stored, loaded: bool) -> Value:
-    """Return what all writers of an element leave there; ``others`` are axes of writers alone."""
-    name = one.write.statement.operand
-    if one.adds:
-        return _added_up(value, others)
-    if loaded and any(axis.size > 1 for axis in others):
-        raise undecided(f"{name} is loaded and stored again and again")
-    if any(axis in value.axes for axis in others):
-        raise undecided(f"several subgroups store different elements of {name}")
-    return value
-
-
-def _added_up(value: Value, others: tuple[Axis, ...]) -> Value:
-    """Return the sum of what all writers of an element add."""
-    if not others:
-        return value
-    numeric = value.type
-    if numeric.kind == "float" and numeric.bits < 32:
-        raise undecided("what is added is rounded each time")
-    every = value.whole(kept := joined((value.axes, others)))
-    along = tuple(i for i, axis in enumerate(kept) if axis in others)
-    left = tuple(axis for axis in kept if axis not in others)
-    dtype = host_dtype(numeric)
-    return Value(left, every.sum(axis=along, dtype=dtype), numeric)
-
-
-def _flattened(
-    at: tuple[Field, ...],
-    axes: tuple[Axis, ...],
-    value: Value,
-    shape: Sequence[int],
-    tests: tuple[Field, ...],
-) -> tuple[tuple[Field, ...], tuple[Axis, ...], Value]:
-    """Return places and values one by one, of those that lie inside."""
-    inside = np.ones((1,) * len(axes), np.bool_)
-    for place, extent in zip(at, shape, strict=True):
-        index = place.compact(axes)
-        inside = inside & (index >= 0) & (index < extent)
-    for test in tests:
-        inside = inside & test.negative(axes)
-    inside = whole(inside, axes)
-    count = int(inside.sum())
-    axis = Axis(count)
-    new = value.whole(axes)[inside]
-    places = tuple(Field(0, (((axis,), p.over(axes)[inside]),)) for p in at)
-    return places, (axis,), Value((axis,), new, value.type)
-
-
-def _demand_one(at: tuple[Field, ...], shape: Sequence[int], one: Stored, numeric: Numeric) -> None:
-    if one.adds and (numeric.kind != "float" or numeric.bits >= 32):
-        return
-    flat = np.ravel_multi_index([place.over(place.axes) for place in at], tuple(shape))
-    if np.bincount(flat).max(initial=0) > 1:
-        name = one.write.statement.operand
-        raise undecided(f"several subgroups store one element of {name}")
-
-
-# ---------------------------------------------------------------- axes of a store
-
-
-def _places(run: Run, env: Mapping[str, Field], one: Stored) -> tuple[Field, ...]:
-    ev = Evaluation(run, dict(env))
-    return tuple(map(ev.place, one.places))
-
-
-def _divided(run: Run, env: dict[str, Field], one: Stored) -> dict[str, Field]:
-    """Split axes that choose places along several modes into one for each, where they can be.
-
-    Not where the length of a sum depends on both: it would be gathered for each element.
-    """
-    at = _places(run, env, one)
-    for axis in joined(place.axes for place in at):
-        mine = [p for place in at for axes, p in place.parts if axes == (axis,)]
-        mixed = any(axis in axes and axes != (axis,) for p in at for axes, _ in p.parts)
-        if len(mine) < 2 or mixed:
-            continue
-        try:
-            groups, index = boxed(mine)
-        except UndecidableError:
-            continue
-        if len(groups) < 2:
-            continue
-        news = tuple(Axis(n) for n in index.shape)
-        split = {name: _split(field, axis, index, news) for name, field in env.items()}
-        if not any(_mixes(end, news) for end in _ends(Evaluation(run, split), one.term)):
-            env = split
-    return env
-
-
-def _ends(ev: Evaluation, term: Lifted) -> Iterator[Field]:
-    """Yield where the sums of a term begin and end, but for those that depend on outer ones."""
-    if term.kind is Summed:
-        for bound in term.given[1]:
-            for end in bound[1:] if len(bound) == 3 else ():
-                if end.names <= ev.env.keys():
-                    yield ev.index(end)
-    for part in term.parts:
-        yield from _ends(ev, part)
-
-
-def _mixes(field: Field, axes: tuple[Axis, ...]) -> bool:
-    """Whether numbers depend on several of some axes together."""
-    return any(len(set(own) & set(axes)) > 1 for own, _ in field.parts)
-
-
-def _split(field: Field, axis: Axis, index: Ints, news: tuple[Axis, ...]) -> Field:
-    out = Field(field.offset)
-    for axes, part in field.parts:
-        if axes != (axis,):
-            out = out + Field(0, ((axes, part),))
-            continue
-        offset, parts = separated(part[index])
-        named = tuple((tuple(news[i] for i in a), x) for a, x in parts)
-        out = out + Field(offset, named)
-    return out
-
-
-def _fused(
-    run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]
-) -> tuple[dict[str, Field], tuple[Field, ...], bool]:
-    """Make one axis of those that choose a place along one mode only, of places inside.
-
-    Not where an operand is read along some of them alone: it would be gathered for each element.
-    Returns also whether every element has one place.
-    """
-    at = _places(run, env, one)
-    reads = _reads(run, env, one.term)
-    owners: dict[Axis, set[int]] = {}
-    for mode, place in enumerate(at):
-        for axis in place.axes:
-            owners.setdefault(axis, set()).add(mode)
-    apart = True
-    change: dict[Axis, tuple[Axis, Ints]] = {}
-    for mode, place in enumerate(at):
-        mine = tuple(axis for axis in place.axes if owners[axis] == {mode})
-        if len(mine) < len(place.axes) or any(_spreads(read, mine) for read in reads):
-            apart = False
-            continue
-        if not mine:
-            apart = apart and 0 <= place.offset < shape[mode]
-            continue
-        line = _in_order(place, mine, shape[mode])
-        apart = apart and line.apart
-        axis = Axis(line.where.shape[1])
-        change |= {old: (axis, row) for old, row in zip(mine, line.where, strict=True)}
-    env = {name: field.moved(change) for name, field in env.items()}
-    return env, tuple(place.moved(change) for place in at), apart
-
-
-SPREAD = 1 << 18
-"""Elements from which on an operand is not gathered again for each element that is stored."""
-
-
-def _reads(run: Run, env: dict[str, Field], term: Lifted) -> set[frozenset[Axis]]:
-    """Return the axes along which each operand of a term is read, those of sums left out."""
-    out: set[frozenset[Axis]] = set()
-    met, pending = {term.number}, [term]
-    while pending:
-        one = pending.pop()
-        new = [part for part in one.parts if part.number not in met]
-        met.update(part.number for part in new)
-        pending += new
-        if one.kind is Leaf and one.places:
-            names = frozenset[str]().union(*(place.names for place in one.places))
-            ev = Evaluation(run, {**dict.fromkeys(names, Field()), **env})
-            out.add(frozenset(a for place in one.places for a in ev.place(place).axes))
-    return out
-
-
-def _spreads(read: frozenset[Axis], axes: tuple[Axis, ...]) -> bool:
-    """Whether one axis of several makes an operand much larger that is read along some of them."""
-    wide = {axis for axis in axes if axis.size > 1}
-    if not read & wide or wide <= read:
-        return False
-    return prod(axis.size for axis in read | wide) > SPREAD
-
-
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """The points of axes in the order of their places; whether each has one of its own."""
-
-    where: Ints
-    apart: bool
-
-
-def _in_order(place: Field, axes: tuple[Axis, ...], extent: int) -> _Line:
-    """Return the points of axes whose places are inside, by their places."""
-    counts = [axis.size for axis in axes]
-    where = np.indices(counts).reshape(len(counts), -1)
-    numbers = place.over(axes).reshape(-1)
-    if (numbers[1:] < numbers[:-1]).any():
-        order = np.argsort(numbers, kind="stable")
-        numbers, where = numbers[order], where[:, order]
-    inside = (numbers >= 0) & (numbers < extent)
-    if not inside.all():
-        numbers, where = numbers[inside], where[:, inside]
-    return _Line(where, bool((numbers[1:] > numbers[:-1]).all()))
-
-
-# ------------------------------------------------------------ planning
-
 
 KEPT, ROOM = 4, 1 << 20
-"""Sizes of which a plan remembers where its stores go, and how many numbers of each."""
+"""Runs of which a plan remembers all but numbers of operands, and how many places of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """A plan at sizes and tables: a run without memory, and where each store goes."""
+
+    run: Run
+    places: tuple[tuple[Written, ...], ...]
+
+    @property
+    def room(self) -> int:
+        """How many numbers it keeps."""
+        return self.run.kept.room + sum(one.room for each in self.places for one in each)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A kernel's stores as terms."""
+    """A kernel's stores as terms, and what is known of the runs done last."""
 
     kernel: Kernel
     followed: Followed
     lifter: Lifter
     stores: tuple[Stored, ...]
     again: frozenset[tuple[str, str]]
-    sized: dict[object, tuple[Written | None, ...]] = field(
-        default_factory=dict["object", "tuple[Written | None, ...]"]
-    )
+    sized: dict[object, Sized] = field(default_factory=dict["object", "Sized"])
 
-    def at(self, run: Run) -> tuple[Written | None, ...]:
-        """Return where each store of a sound run goes, which its sizes and look-ups tell.
+    @property
+    def turns(self) -> bool:
+        """Whether work-groups wait for one another, so that stores are done in turn."""
+        return waits(self.kernel)
+
+    @cached_property
+    def loaded(self) -> frozenset[str]:
+        """The operands that are stored to and loaded."""
+        loaded = {s.operand for s in self.kernel.statements() if isinstance(s, Load)}
+        return frozenset(o.name for o in self.kernel.operands if o.written and o.name in loaded)
+
+    @cached_property
+    def looked(self) -> frozenset[Looked]:
+        """The elements of tables that statements and the grid ask for."""
+        counts = (count for _, count in self.kernel.grid)
+        indices = (*(i for s in self.kernel.statements() for i in s.touched.indices), *counts)
+        return frozenset(looked for index in indices for looked in index.looked_up)
+
+    def run(self, problem: Problem) -> Mapping[str, Array]:
+        """Return what the kernel leaves in its operands.
 
         Raises `UndecidableError` where the run may fault, or its order matters.
         """
-        looked = {x.operand for i in self.indices for x in i.looked_up}
-        tables = tuple(sorted((x, run.memory[x].tobytes()) for x in looked))
-        key = tuple(run.sizes.items()), tables
-        if key not in self.sized:
-            demand_sound(run, self.followed)
-            shapes = (run.memory[one.write.statement.operand].shape for one in self.stores)
-            places = tuple(map(partial(written, run), self.stores, shapes))
-            if sum(f.room for one in places if one for f in (*one[0].values(), *one[1])) > ROOM:
-                return places
+        out = {o.name: problem.blank(o.name) for o in self.kernel.operands if o.written}
+        memory = dict(problem.inputs)
+        for name, array in out.items():
+            if self.turns:  # what is loaded is what others have left there
+                memory[name] = array
+            else:
+                memory.setdefault(name, array.copy() if name in self.loaded else array)
+        names = {looked.operand for looked in self.looked}
+        tables = tuple(sorted((name, memory[name].tobytes()) for name in names))
+        key = tuple(problem.sizes.items()), tables
+        sized = self.sized.pop(key, None)  # two threads never share one
+        if sized is None:
+            sized = self._at(problem.sizes, memory)
+        sized.run.memory.update(memory)
+        with np.errstate(all="ignore"):
+            for one, each in zip(self.stores, sized.places, strict=True):
+                for where in each:
+                    loaded = one.operand in self.loaded and not self.turns
+                    store(one, where, out[one.operand], loaded)
+        sized.run.memory.clear()
+        sized.run.known.clear()
+        if sized.room <= ROOM:
             while len(self.sized) >= KEPT:
-                del self.sized[next(iter(self.sized))]
-            self.sized[key] = places
-        return self.sized[key]
+                self.sized.pop(next(iter(self.sized)), None)
+            self.sized[key] = sized
+        return out
 
-    @cached_property
-    def indices(self) -> frozenset[Index]:
-        """The indices of statements and of the grid."""
-        counts = (count for _, count in self.kernel.grid)
-        return frozenset(i for s in self.kernel.statements() for i in s.touched.indices).union(
-            counts
-        )
+    def _at(self, sizes: Mapping[str, int], memory: dict[str, Array]) -> Sized:
+        """Return what sizes and tables tell of a run."""
+        kernel = self.kernel
+        things = (*kernel.operands, *kernel.fragments, *kernel.shared)
+        types = {thing.name: thing.value_type for thing in things}
+        again = frozenset[tuple[str, str]]() if self.turns else self.again
+        run = Run(kernel, sizes, dict(memory), self.lifter, exits, types=types, again=again)
+        demand_sound(run, self.followed)
+        places = tuple(written(run, one, self.looked) for one in self.stores)
+        self._demand_apart(run, places)
+        for one, each in zip(self.stores, places, strict=True):
+            states = [x for x in one.term.every() if x.kind is State and x.given[2]]
+            run.kept.asked += [(where.ev, state) for where in each for state in states]
+        return Sized(run, places)
+
+    def _demand_apart(self, run: Run, places: tuple[tuple[Written, ...], ...]) -> None:
+        """Demand that no two statements store one element, if they do not do so in turn."""
+        names = [one.operand for one in self.stores]
+        for name in {name for name in names if names.count(name) > 1}:
+            if self.turns and name in self.loaded:
+                continue
+            touched = np.zeros(run.memory[name].shape, np.bool_)
+            mine = (each for one, each in zip(names, places, strict=True) if one == name)
+            if not all(where.reaches_new(touched) for each in mine for where in each):
+                raise undecided(f"two statements store one element of {name}")
 
 
 def plan(kernel: Kernel) -> Plan:
@@ -417,9 +151,23 @@ def _known(kernel: Kernel) -> Plan | UndecidableError:
 
 def _planned(kernel: Kernel) -> Plan:
     followed, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
-    stores = (stored(lifter, write, i) for i, write in enumerate(followed.writes))
-    kept = tuple(one for one in stores if one is not None)
-    return Plan(kernel, followed, lifter, kept, _again(lifter))
+    stores = stores_of(lifter, followed.writes, waits(kernel))
+    _lift_recurrences(lifter)
+    return Plan(kernel, followed, lifter, stores, _again(lifter))
+
+
+def _lift_recurrences(lifter: Lifter) -> None:
+    """Lift what recurrences carry on, so that all terms that ask for state are there."""
+    done = set[tuple[int, str]]()
+    while more := {
+        (id(term.given[0]), term.given[1]): term.given[0]
+        for term in lifter.terms.values()
+        if term.kind is State and (id(term.given[0]), term.given[1]) not in done
+    }:
+        for (number, name), recurrence in more.items():
+            done.add((number, name))
+            for one in needed_by(recurrence, (name,)):
+                steps_of(lifter, recurrence, one)
 
 
 def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
@@ -437,30 +185,8 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
         raise undecided("an extent is zero")
     if any("__" in name for name in _names(problem.kernel)):
         return _by_identities(problem)
-    kernel = problem.kernel
-    made, turns = plan(kernel), waits(kernel)
-    out = {o.name: problem.blank(o.name) for o in kernel.operands if o.written}
-    loaded = {s.operand for s in kernel.statements() if isinstance(s, Load)} & out.keys()
-    memory = dict(problem.inputs)
-    for name, array in out.items():
-        if turns:  # what is loaded is what others have left there
-            memory[name] = array
-        else:
-            memory.setdefault(name, array.copy() if name in loaded else array)
-    types = {o.name: o.value_type for o in (*kernel.operands, *kernel.fragments, *kernel.shared)}
-    again = frozenset[tuple[str, str]]() if turns else made.again
-    run = Run(kernel, problem.sizes, memory, made.lifter, exits, types=types, again=again)
-    places = made.at(run)
-    counts = [one.write.statement.operand for one in made.stores]
-    several = {name for name in out if counts.count(name) > 1 and not (turns and name in loaded)}
-    touched = {name: np.zeros(out[name].shape, np.bool_) for name in several}
-    for one, where in zip(made.stores, places, strict=True):
-        name = one.write.statement.operand
-        if where is None:
-            continue
-        with np.errstate(all="ignore"):
-            store(run, one, where, out[name], touched.get(name), name in loaded and not turns)
-    return {o.name: out[o.name] for o in kernel.outputs}
+    left = plan(problem.kernel).run(problem)
+    return {o.name: left[o.name] for o in problem.kernel.outputs}
 
 
 def _names(kernel: Kernel) -> list[str]:

@@ -1,84 +1,231 @@
-"""Recurrences trip by trip: the state of all work-groups, in coordinates of operands."""
+"""Recurrences trip by trip: the state of all work-groups of a block, in coordinates of operands.
+
+The points of a state are those of a few lines: a line has the work-groups and the coordinates that
+choose places together, as the tile and the row in it choose a query. Of a line only those points
+are followed that a store asks for, and in each trip only those whose state it changes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from pycute_xe.converting import host_dtype
-from pycute_xe.executing.arrays.evaluation import Evaluation, Run
-from pycute_xe.executing.arrays.lifting import (
-    needed_by,
-    outside_of,
-    space_of,
-    steps_of,
-)
+from pycute_xe.executing.arrays.evaluation import Evaluation, Held, Run
+from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
     Lifted,
+    Place,
     Points,
     Registers,
     constants,
     index_field,
     joined,
     points_of,
+    run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import (
-    Value,
-    as_type,
-)
-from pycute_xe.holding.nodes import Recurrence, undecided
-from pycute_xe.kernel.arrays import Array
+from pycute_xe.executing.arrays.values import Value, as_type, gathered
+from pycute_xe.holding.nodes import Choice, Leaf, Recurrence, State, undecided
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
 
 __all__ = ["exits"]
 
-BLOCK = 1 << 13
+BLOCK = 1 << 14
 """Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
+AHEAD = 1 << 14
+TRIPS = 1 << 12
+"""Trips of which places are kept for the next run."""
+
+# ------------------------------------------------------------ coordinates
+
+Key = int | str
+"""What a line is made of: the number of a group of points, or the name of a coordinate."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Groups of points and coordinates whose points are those of one axis.
+
+    ``columns`` says which one of each the points of the line are, ``number`` which point of the
+    line each combination is: -1 where nothing asks for it.
+    """
+
+    keys: tuple[Key, ...]
+    columns: tuple[Ints, ...]
+    number: Ints
+
+    @property
+    def size(self) -> int:
+        """How many points it has."""
+        return self.columns[0].size
+
+    def at(self, fields: Sequence[Field]) -> Field:
+        """Return which of its points those are where its parts are at some fields."""
+        if len(fields) == 1 and self.size == self.number.size:
+            return fields[0]
+        axes, numbers = gathered(self.number, tuple(fields))
+        if numbers.size and numbers.min() < 0:
+            raise undecided("state that no store asks for is asked for")
+        return Field(0, ((axes, numbers),)) if axes else Field(int(numbers))
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A fragment's state: the groups of points on which it depends, its coordinates, its type."""
+    """A fragment's state: of which groups and coordinates it is a function, and its terms."""
 
     name: str
-    groups: tuple[int, ...]
-    counts: tuple[int, ...]
+    keys: tuple[Key, ...]
     space: Registers
     type: Numeric
     start: Lifted
     step: Lifted
 
 
-def exits(
-    run: Run, term: Lifted
-) -> tuple[Array, Numeric, Callable[[Evaluation], tuple[Field, ...]]]:
-    """Return the state of a fragment behind a recurrence, its type, and where points lie in it."""
-    recurrence, name, _, outer = term.given
-    key = "exits", id(recurrence)
-    if key not in run.known:
-        run.known[key] = _scanned(run, recurrence)
-    parts, groups, arrays = run.known[key]
-    part = parts[name]
+@dataclass(eq=False)
+class _Scan:
+    """A recurrence of a block of work-groups: its groups of points, parts and lines."""
 
-    def leading(ev: Evaluation) -> tuple[Field, ...]:
-        env = dict(ev.env)
+    run: Run
+    recurrence: Recurrence
+    groups: list[Points]
+    parts: dict[str, _Part]
+    axes: dict[Key, Axis]
+    env: dict[str, Field]
+
+    def fields(self, ev: Evaluation, term: Lifted) -> dict[Key, Field]:
+        """Return for each group and coordinate of a fragment where a term lies in it."""
+        _, name, behind, outer = term.given
+        part, env = self.parts[name], dict(ev.env)
+        own = zip(part.space.names, term.places, strict=False)
+        out: dict[Key, Field] = {name: ev.place(place) for name, place in own}
         for var, place in zip(outer, term.places[len(part.space.names) :], strict=True):
-            env[var] = ev.place(place)
-        return tuple(_number_of(groups[g], env) for g in part.groups)
+            if behind:
+                env[var] = ev.place(place)
+        for key in part.keys:
+            if isinstance(key, int):
+                out[key] = _number_of(self.groups[key], env) if behind else env[_numbered(key)]
+        return out
 
-    return arrays[name], part.type, leading
+    def where(self, ev: Evaluation, term: Lifted, starts: Sequence[int] = ()) -> tuple[Field, ...]:
+        """Return where a term lies in the lines of a fragment, from some points of each on."""
+        if term.number not in ev.held:
+            fields = self.fields(ev, term)
+            own = (line for line in self.lines if fields.keys() & set(line.keys))
+            where = [line.at([fields[key] for key in line.keys]) for line in own]
+            first = starts or [0] * len(where)
+            shifted = (x + Field(-start) for x, start in zip(where, first, strict=True))
+            ev.held[term.number] = tuple(shifted)
+        return ev.held[term.number]
+
+    def lines_of(self, part: _Part) -> list[int]:
+        """Return the numbers of the lines that a part has."""
+        return [i for i, line in enumerate(self.lines) if set(line.keys) & set(part.keys)]
+
+    @cached_property
+    def lines(self) -> list[_Line]:
+        """The lines, in the order of their first keys: groups of points first."""
+        bundles = self._bundles()
+        free = self._free(bundles)
+        return [self._line(keys, all(key in free for key in keys)) for keys in bundles]
+
+    def _line(self, keys: tuple[Key, ...], free: bool) -> _Line:
+        shape = tuple(self.axes[key].size for key in keys)
+        asked = self._asked(keys, shape) if free else np.ones(shape, np.bool_)
+        number = np.full(shape, -1, np.int64)
+        number[asked] = np.arange(np.count_nonzero(asked))
+        return _Line(keys, tuple(np.nonzero(asked)), number)
+
+    def _asked(self, keys: tuple[Key, ...], shape: tuple[int, ...]) -> Any:
+        """Return for which points of some axes a store asks for state."""
+        asked = np.zeros(shape, np.bool_)
+        for ev, term in self.run.kept.asked:
+            if term.given[0] is not self.recurrence or ev.run.block is not self.run.block:
+                continue
+            known = all(place.names <= ev.env.keys() for place in term.places)
+            if not known or not set(keys) <= set(self.parts[term.given[1]].keys):
+                return np.ones(shape, np.bool_)
+            fields = self.fields(ev, term)
+            own = [fields[key] for key in keys]
+            axes = joined(one.axes for one in own)
+            asked[tuple(one.compact(axes) for one in own)] = True
+        return asked if asked.any() else np.ones(shape, np.bool_)
+
+    def _bundles(self) -> list[tuple[Key, ...]]:
+        """Return which axes choose places together, and no operand is read along some alone."""
+        near: dict[Key, set[Key]] = {key: {key} for key in self.axes}
+        reads: list[set[Key]] = []
+        names = {axis: key for key, axis in self.axes.items()}
+        for places in self._reads():
+            read = [{names[axis] for axis in field.axes if axis in names} for field in places]
+            reads.append(set[Key]().union(*read))
+            for keys in read:
+                bundle = set[Key]().union(*(near[key] for key in keys))
+                near |= dict.fromkeys(bundle, bundle)
+        out: list[tuple[Key, ...]] = []
+        for key, bundle in near.items():
+            wide = {k for k in bundle if self.axes[k].size > 1}
+            whole = all(not read & wide or wide <= read for read in reads)
+            owners = (set(part.keys) & wide for part in self.parts.values())
+            if not whole or any(own and own != wide for own in owners):
+                out.append((key,))
+            elif not any(key in keys for keys in out):
+                out.append(tuple(k for k in self.axes if k in bundle))
+        return out
+
+    def _reads(self) -> Iterator[tuple[Field, ...]]:
+        """Yield the places of each operand that is read, variables of sums left out."""
+        for term in self._terms():
+            if term.kind is Leaf and term.places:
+                names = frozenset[str]().union(*(place.names for place in term.places))
+                ev = Evaluation(self.run, {**dict.fromkeys(names, Field()), **self.env})
+                yield tuple(map(ev.place, term.places))
+
+    def _terms(self) -> list[Lifted]:
+        parts = self.parts.values()
+        return list(dict.fromkeys(x for p in parts for t in (p.start, p.step) for x in t.every()))
+
+    def _free(self, bundles: Iterable[tuple[Key, ...]]) -> set[Key]:
+        """Return the keys along which a point's state needs no other's, and stores alone ask."""
+        asked = {id(term) for _, term in self.run.kept.asked}
+        every = self.run.lifter.terms.values()
+        states = [x for x in every if x.kind is State and x.given[0] is self.recurrence]
+        if any(x.given[2] and id(x) not in asked for x in states):
+            return set()
+        own = {x.number for x in self._terms()}
+        bound = {
+            name
+            for x in states
+            if not x.given[2] and x.number in own
+            for name, place in zip(self.parts[x.given[1]].space.names, x.places, strict=False)
+            if not _is_own(place, name, self.axes[name].size)
+        }
+        return {key for keys in bundles for key in keys} - bound
 
 
-def _number_of(group: Points, env: dict[str, Field]) -> Field:
+def _numbered(group: int) -> str:
+    """Return the name of the number of a point of a group, which no variable has."""
+    return f"point of {group}"
+
+
+def _is_own(place: Place, name: str, count: int) -> bool:
+    """Whether a place is the coordinate of a name."""
+    if place.base.terms or place.base.offset or len(place.parts) > 1:
+        return False
+    names, table = place.parts[0] if place.parts else ((name,), np.zeros(1, np.int64))
+    return names == (name,) and np.array_equal(table, np.arange(count))
+
+
+def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
     """Return the number of the point at which variables are."""
     names = list(group.columns)
     if len(names) == 1:
@@ -101,105 +248,277 @@ def _number_of(group: Points, env: dict[str, Field]) -> Field:
     return Field(0, ((axes, whole(numbers, axes)),)) if axes else Field(int(numbers))
 
 
-def _scanned(
-    run: Run, recurrence: Recurrence
-) -> tuple[dict[str, _Part], list[Points], dict[str, Array]]:
+# ------------------------------------------------------------ exits
+
+
+def exits(ev: Evaluation, term: Lifted) -> Held:
+    """Return the state of a fragment behind a recurrence, its type, and where a term lies in it."""
+    run, recurrence, name = ev.run, term.given[0], term.given[1]
+    key = id(recurrence), id(run.block)
+    places = run.kept.places
+    if ("scan", key) not in places:
+        places["scan", key] = _Blocks(_scan(run, recurrence))
+    blocks: _Blocks = places["scan", key]
+    if ("exits", key) not in run.known:
+        run.known["exits", key] = blocks.followed()
+    return run.known["exits", key][name], blocks.scan.parts[name].type, blocks.scan.where(ev, term)
+
+
+def _scan(run: Run, recurrence: Recurrence) -> _Scan:
     asked = [name for key, name in run.lifter.spaces if key == id(recurrence)]
-    names = needed_by(recurrence, asked)
-    outside = {name: outside_of(run.lifter, recurrence, name) for name in names}
     groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
+    if run.block is not None:
+        groups = [group.within(run.block) for group in groups]
     if not all(group.size for group in groups):
         raise undecided("the state of a loop that no work-group enters is asked for")
     parts: dict[str, _Part] = {}
-    for name in names:
+    for name in needed_by(recurrence, asked):
         space = space_of(run.lifter, recurrence, name)
         start, step = steps_of(run.lifter, recurrence, name)
-        mine = tuple(i for i, g in enumerate(groups) if g.columns.keys() & outside[name])
-        parts[name] = _Part(name, mine, space.index.shape, space, run.types[name], start, step)
-    arrays = {
-        p.name: np.empty((*(groups[g].size for g in p.groups), *p.counts), host_dtype(p.type))
-        for p in parts.values()
-    }
-    used = sorted({g for part in parts.values() for g in part.groups})
-    rows = max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
-    for ranges in _blocks([groups[g].size for g in used], rows):
-        chosen = dict(zip(used, ranges, strict=True))
-        _block(run, recurrence, parts, groups, chosen, rows, arrays)
-    return parts, groups, arrays
-
-
-def _blocks(counts: list[int], rows: int) -> Iterator[tuple[range, ...]]:
-    """Yield ranges of the points of groups, so that a block has not too many rows."""
-    left, sizes = max(1, BLOCK // max(rows, 1)), list[int]()
-    for count in reversed(counts):
-        size = max(1, min(count, left))
-        sizes.insert(0, size)
-        left = max(1, left // size)
-    ranges = [
-        [range(i, min(i + size, count)) for i in range(0, count, size)]
-        for count, size in zip(counts, sizes, strict=True)
-    ]
-    yield from product(*ranges)
-
-
-def _block(
-    run: Run,
-    recurrence: Recurrence,
-    parts: dict[str, _Part],
-    groups: list[Points],
-    chosen: dict[int, range],
-    rows: int,
-    arrays: dict[str, Array],
-) -> None:
-    env = constants(run.sizes)
-    axes: dict[int, Axis] = {}
-    for number, which in chosen.items():
-        axes[number] = Axis(len(which))
-        env |= groups[number].some(which).with_axis(axes[number])
-    axes_of: dict[str, tuple[Axis, ...]] = {}
-    shared: dict[str, Axis] = {}
+        outside = outside_of(run.lifter, recurrence, name)
+        mine = tuple(i for i, g in enumerate(groups) if g.columns.keys() & outside)
+        parts[name] = _Part(name, (*mine, *space.names), space, run.types[name], start, step)
+    axes, env = dict[Key, Axis](), constants(run.sizes)
+    for i in sorted({key for part in parts.values() for key in part.keys if isinstance(key, int)}):
+        axes[i] = Axis(groups[i].size)
+        env |= groups[i].with_axis(axes[i])
+        env[_numbered(i)] = Field(0, (((axes[i],), np.arange(axes[i].size)),))
     for part in parts.values():
-        pairs = zip(part.space.names, part.counts, strict=True)
-        own = tuple(shared.setdefault(name, Axis(count)) for name, count in pairs)
-        axes_of[part.name] = (*(axes[g] for g in part.groups), *own)
-        env |= part.space.env(own)
-    outer = Evaluation(run, env)
-    points = {
-        p.name: tuple(Field(0, (((axes[g],), np.arange(axes[g].size)),)) for g in p.groups)
-        for p in parts.values()
-    }
-    state = {p.name: _whole(outer.value(p.start), axes_of[p.name], p.type) for p in parts.values()}
-    if not all(axis.size for axis in axes.values()):
-        return
-    loop = recurrence.loop
-    start, stop = (index_field(i, env, run.look_up) for i in (loop.start, loop.stop))
-    every = trips(loop, start.range[0], stop.range[1])
-    marker = frozenset({loop.var, f"state {id(recurrence)}"})
-    many = max(1, BLOCK // max(1, rows * prod(map(len, chosen.values()))))
-    for turns in (every[i : i + many] for i in range(0, len(every), many)):
-        axis = Axis(len(turns))
-        moving = {loop.var: Field(0, (((axis,), np.array(turns, np.int64)),))}
-        ahead = Evaluation(run, {**env, **moving}, outer, frozenset({loop.var}))
+        pairs = zip(part.space.names, part.space.index.shape, strict=True)
+        env |= part.space.env(tuple(axes.setdefault(name, Axis(count)) for name, count in pairs))
+    return _Scan(run, recurrence, groups, parts, axes, env)
+
+
+# ------------------------------------------------------------ trips
+
+
+class _Blocks:
+    """A scan by ranges of its lines, so that a block has not too many rows."""
+
+    def __init__(self, scan: _Scan) -> None:
+        """Part the lines."""
+        self.scan = scan
+        columns = {
+            part.space.names[-1] for part in scan.parts.values() if len(part.space.names) > 1
+        }
+        groups = [[scan.axes[k].size for k in x.keys if isinstance(k, int)] for x in scan.lines]
+        rows, left = 1, BLOCK
+        splits = [
+            bool(own) and not columns & set(line.keys)
+            for own, line in zip(groups, scan.lines, strict=True)
+        ]
+        for own, line, split in zip(groups, scan.lines, splits, strict=True):
+            if not split:
+                rows *= prod(own) if columns & set(line.keys) else line.size
+        left = max(1, BLOCK // rows)
+        ranges: list[list[range]] = []
+        for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
+            size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
+            left = max(1, left // size) if split else left
+            ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
+        self.blocks = [
+            _Block(scan, each, rows * prod(len(x) for x, y in zip(each, splits, strict=True) if y))
+            for each in product(*ranges)
+        ]
+
+    def followed(self) -> dict[str, Array]:
+        """Return the state of each fragment behind the loop."""
+        scan, arrays = self.scan, dict[str, Array]()
+        for block in self.blocks:
+            state = block.followed()
+            if len(self.blocks) == 1:
+                return state
+            for name, array in state.items():
+                own = scan.lines_of(scan.parts[name])
+                if name not in arrays:
+                    arrays[name] = np.empty([scan.lines[i].size for i in own], array.dtype)
+                into = tuple(slice(block.ranges[i].start, block.ranges[i].stop) for i in own)
+                arrays[name][into] = array
+        return arrays
+
+
+@dataclass(frozen=True, eq=False)
+class _Trip:
+    """A trip: where it is evaluated, and which points of which axis do it; None for all.
+
+    ``tests`` are below zero where it is done, if that is no matter of one axis.
+    """
+
+    ev: Evaluation
+    axis: Axis | None = None
+    some: tuple[Axis, slice | Ints] | None = None
+    tests: tuple[Field, ...] = ()
+
+
+class _Block:
+    """The trips of a recurrence for ranges of its lines, which have so many rows together."""
+
+    def __init__(self, scan: _Scan, ranges: tuple[range, ...], rows: int) -> None:
+        """Take the points of the lines as axes."""
+        self.scan, self.ranges, self.rows = scan, ranges, rows
+        self.lines = [Axis(len(one)) for one in ranges]
+        change: dict[Axis, tuple[Axis, Ints]] = {}
+        for line, axis, some in zip(scan.lines, self.lines, ranges, strict=True):
+            for key, column in zip(line.keys, line.columns, strict=True):
+                change[scan.axes[key]] = axis, column[some.start : some.stop]
+        self.env = {name: _folded(one.moved(change)) for name, one in scan.env.items()}
+        self.outer = Evaluation(scan.run, self.env)
+        parts = scan.parts.items()
+        self.axes = {n: tuple(self.lines[i] for i in scan.lines_of(part)) for n, part in parts}
+        self.guard = _guard(scan.parts.values())
+        self.state: dict[str, Array] = {}
+        self.kept: list[tuple[Evaluation | None, list[_Trip]]] = []
+
+    # -------------------------------------------------------- places
+
+    def chunks(self) -> Iterator[tuple[Evaluation | None, list[_Trip]]]:
+        """Yield trips that are evaluated together as far as they do not depend on the state."""
+        loop, look_up = self.scan.recurrence.loop, self.scan.run.look_up
+        start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
+        every = trips(loop, start.range[0], stop.range[1])
+        many, full = max(1, AHEAD // max(1, self.rows)), list[int]()
+        for trip in every:
+            tests = [start + Field(-trip - 1), stop * -1 + Field(trip)]
+            one = self._trip(trip, tests)
+            if one is None:
+                full.append(trip)
+            if full and (one or len(full) == many):
+                yield self._together(full)
+                full = []
+            if one:
+                yield None, [one]
+        if full:
+            yield self._together(full)
+
+    def _together(self, turns: list[int]) -> tuple[Evaluation, list[_Trip]]:
+        """Return trips that all points do."""
+        recurrence, axis = self.scan.recurrence, Axis(len(turns), apart=True)
+        var = recurrence.loop.var
+        moving = {var: Field(0, (((axis,), np.array(turns, np.int64)),))}
+        ahead = Evaluation(self.scan.run, self.env | moving, self.outer, frozenset({var}))
+        own = frozenset({var, f"state {id(recurrence)}"})
+        out: list[_Trip] = []
         for turn, trip in enumerate(turns):
-            begun, ended = start + Field(-trip), stop + Field(-trip)  # begun <= 0 < ended
-            if begun.range[0] > 0 or ended.range[1] <= 0:
-                continue
-            states = {n: (points[n], array, parts[n].type) for n, array in state.items()}
-            here = {**env, loop.var: Field(trip)}
-            inner = Evaluation(run, here, outer, marker, states, ahead=ahead, turn=(axis, turn))
-            everyone = begun.range[1] <= 0 and ended.range[0] > 0
-            new: dict[str, Array] = {}
-            for part in parts.values():
-                own = axes_of[part.name]
-                step = _whole(inner.value(part.step), own, part.type)
-                if not everyone:
-                    goes = (begun + Field(-1)).negative(own) & (ended * -1).negative(own)
-                    step = np.where(goes, step, state[part.name])
-                new[part.name] = step
-            state = new
-    for part in parts.values():
-        into = tuple(slice(chosen[g].start, chosen[g].stop) for g in part.groups)
-        arrays[part.name][into] = state[part.name]
+            env = {**self.env, var: Field(trip)}
+            ev = Evaluation(
+                self.scan.run, env, self.outer, own, self.held, ahead=ahead, turn=(axis, turn)
+            )
+            out.append(_Trip(ev))
+        return ahead, out
+
+    def _trip(self, trip: int, tests: list[Field]) -> _Trip | None | Literal[False]:
+        """Return a trip that some points do, None where all do it, False where none does."""
+        run, env = self.scan.run, {**self.env, self.scan.recurrence.loop.var: Field(trip)}
+        if self.guard is not None:
+            tests.append(Evaluation(run, env).place(self.guard))
+        tests = [test for test in tests if test.range[1] >= 0]
+        if not tests:
+            return None
+        axes = joined(test.axes for test in tests)
+        if any(test.range[0] >= 0 for test in tests):
+            return False
+        if len(axes) > 1 or any(axes[0] not in own for own in self.axes.values()):
+            return _Trip(Evaluation(run, env, None, frozenset(), self.held), tests=tuple(tests))
+        goes = np.logical_and.reduce([test.over(axes) < 0 for test in tests])
+        which = np.flatnonzero(goes)
+        if which.size in (0, goes.size):
+            return None if which.size else False
+        axis, first = Axis(which.size), run_of(which)
+        moved = {name: _folded(one.moved({axes[0]: (axis, which)})) for name, one in env.items()}
+        some = which if first is None else slice(first, first + which.size)
+        ev = Evaluation(run, moved, None, frozenset(), self.held)
+        return _Trip(ev, axes[0], (axis, some))
+
+    def held(self, ev: Evaluation, term: Lifted) -> Held:
+        """Return what a fragment holds when a trip begins, and where a term lies in it."""
+        name, scan = term.given[1], self.scan
+        starts = [self.ranges[i].start for i in scan.lines_of(scan.parts[name])]
+        return self.state[name], scan.parts[name].type, scan.where(ev, term, starts)
+
+    # -------------------------------------------------------- values
+
+    def followed(self) -> dict[str, Array]:
+        """Return what each fragment holds behind the loop."""
+        parts, outer = self.scan.parts.values(), self.outer
+        self.state = {p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts}
+        owned = set[str]()
+        chunks: Iterable[tuple[Evaluation | None, list[_Trip]]] = self.kept
+        if not self.kept:
+            chunks = self.chunks()
+        kept = 0 if self.kept else 1
+        for chunk in chunks:
+            if kept and (kept := kept + len(chunk[1])) <= TRIPS:
+                self.kept.append(chunk)
+            for trip in chunk[1]:
+                self._follow(trip, owned)
+                trip.ev.forget()
+            if chunk[0] is not None:
+                chunk[0].forget()
+        if kept > TRIPS:
+            self.kept.clear()
+        outer.forget()
+        state, self.state = self.state, {}
+        return state
+
+    def _follow(self, trip: _Trip, owned: set[str]) -> None:
+        """Put what a trip leaves into the state; of ``owned`` fragments into the array at hand."""
+        new: dict[str, Array] = {}
+        for part in self.scan.parts.values():
+            own = self.axes[part.name]
+            if trip.some is not None:
+                own = tuple(trip.some[0] if axis is trip.axis else axis for axis in own)
+            step = part.step if self.guard is None else part.step.parts[0]
+            new[part.name] = _whole(trip.ev.value(step), own, part.type)
+            if trip.tests:
+                new[part.name] = self._mixed(part.name, new[part.name], trip.tests)
+        if trip.some is None:
+            self.state = new
+            owned.clear()
+            return
+        for name, array in new.items():
+            if any(np.may_share_memory(array, other) for other in self.state.values()):
+                new[name] = array.copy()
+        for name, array in new.items():
+            if name not in owned:
+                self.state[name] = self.state[name].copy()
+            mode = next(i for i, axis in enumerate(self.axes[name]) if axis is trip.axis)
+            self.state[name][(slice(None),) * mode + (trip.some[1],)] = array
+        owned.update(new)
+
+    def _mixed(self, name: str, step: Array, tests: tuple[Field, ...]) -> Array:
+        """Return what a trip leaves where it is done, and elsewhere the state as it was."""
+        own = self.axes[name]
+        if any(axis not in own for test in tests for axis in test.axes):
+            raise undecided("a state depends on more than its coordinates tell")
+        goes = np.logical_and.reduce([np.broadcast_to(x.negative(own), step.shape) for x in tests])
+        return np.where(goes, step, self.state[name])
+
+
+def _guard(parts: Iterable[_Part]) -> Place | None:
+    """Return the condition outside of which no fragment changes, if there is one."""
+    places: dict[object, Place] = {}
+    for part in parts:
+        if part.step.kind is not Choice:
+            return None
+        rest = part.step.parts[1]
+        same = rest.kind is State and rest.given[1] == part.name and not rest.given[2]
+        sizes = zip(rest.places, part.space.names, part.space.index.shape, strict=False)
+        if not same or not all(_is_own(place, name, size) for place, name, size in sizes):
+            return None
+        (place,) = part.step.places
+        tables = tuple((names, x.shape, x.tobytes()) for names, x in place.parts)
+        places[place.base, tables] = place
+    first, *others = places.values()
+    return None if others else first
+
+
+def _folded(field: Field) -> Field:
+    """Return a field whose parts that are the same everywhere are in its offset."""
+    out = Field(field.offset)
+    for axes, numbers in field.parts:
+        same = numbers.size and not (numbers != numbers.flat[0]).any()
+        out = out + (Field(int(numbers.flat[0])) if same else Field(0, ((axes, numbers),)))
+    return out
 
 
 def _whole(value: Value, axes: tuple[Axis, ...], numeric: Numeric) -> Array:

@@ -6,9 +6,10 @@ in a large matrix takes a row of numbers for its row and one for its column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,9 +70,10 @@ LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of arrays, the only one of its kind: so many points."""
+    """An axis of arrays, the only one of its kind: so many points, taken ``apart`` one by one."""
 
     size: int
+    apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,9 +293,30 @@ class Points:
         """Return the variables as fields over an axis of these points."""
         return {name: _on(axis, numbers) for name, numbers in self.columns.items()}
 
-    def some(self, which: range) -> Points:
+    def some(self, which: Ints) -> Points:
         """Return some of the points."""
-        return Points({n: x[which.start : which.stop] for n, x in self.columns.items()})
+        return Points({name: column[which] for name, column in self.columns.items()})
+
+    def within(self, block: Points) -> Points:
+        """Return the points at which variables take values that they take together in a block."""
+        names = [name for name in self.columns if name in block.columns]
+        if not names:
+            return self
+        rows = [np.stack([x.columns[name] for name in names], axis=1) for x in (block, self)]
+        _, number = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        return self.some(np.flatnonzero(np.isin(number[block.size :], number[: block.size])))
+
+    @classmethod
+    def product(cls, groups: Iterable[Points]) -> Points:
+        """Return every combination of points, the last ones fastest."""
+        columns: dict[str, Ints] = {}
+        size = 1
+        for group in groups:
+            columns = {name: np.repeat(column, group.size) for name, column in columns.items()}
+            columns |= {name: np.tile(column, size) for name, column in group.columns.items()}
+            size *= group.size
+        return cls(columns)
 
 
 def _on(axis: Axis, numbers: Ints) -> Field:
@@ -392,6 +415,16 @@ class Lifted:
     names: frozenset[str]
     number: int
 
+    def every(self) -> Iterator[Lifted]:
+        """Yield the term and all of which it is made, each once."""
+        met, pending = {self.number}, [self]
+        while pending:
+            one = pending.pop()
+            yield one
+            new = [part for part in dict.fromkeys(one.parts) if part.number not in met]
+            met.update(part.number for part in new)
+            pending += new
+
 
 @dataclass(frozen=True, eq=False)
 class Registers:
@@ -433,9 +466,10 @@ class Registers:
 
 @dataclass(eq=False)
 class Lifter:
-    """Makes terms in coordinates; ``states`` are those of the recurrences met so far."""
+    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far."""
 
     subgroups: int
+    numbers: Iterator[int] = field(default_factory=count)
     terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
     spaces: dict[tuple[int, str], Registers] = field(
         default_factory=dict["tuple[int, str]", Registers]

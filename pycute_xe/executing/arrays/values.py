@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "multiplied_into",
+    "rounded_to_bf16",
     "widened",
     "Value",
     "as_type",
@@ -62,6 +63,24 @@ def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     if numeric.bits < 8:
         array = array.astype(np.int8)
     return array.astype(np.float32 if single else np.int64, copy=False)
+
+
+def rounded_to_bf16(array: Array) -> Array | None:
+    """Return float32 rounded to the nearest numbers that bf16 has, as float32; None with NaNs.
+
+    >>> rounded_to_bf16(np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8], np.float32)).tolist()
+    [1.0, 1.015625]
+    """
+    if np.isnan(array).any():
+        return None
+    bits = array.view(np.uint32)
+    # Half a unit less one, and one more where the last bit that stays is odd: ties go to even.
+    out = bits >> np.uint32(16)
+    out &= np.uint32(1)
+    out += np.uint32(0x7FFF)
+    out += bits
+    out &= np.uint32(0xFFFF0000)
+    return out.view(np.float32)
 
 
 # ------------------------------------------------------------ products
@@ -273,14 +292,14 @@ ALONE, SMALL = 1 << 19, 1 << 23
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
     """Return ``start`` plus the sum of ``x * y`` over an axis, accumulated in a type.
 
-    Axes of both factors are the batch, axes of one its rows or columns. Floats are summed in
+    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns. Floats are summed in
     float32, in any order; integers are exact; narrow accumulators round every ``step`` terms.
     """
     if over not in x.axes or over not in y.axes:
         x, y = (one.wide(over) for one in (x, y))
-    batch = tuple(a for a in x.axes if a in y.axes and a is not over)
-    rows = tuple(a for a in x.axes if a not in y.axes)
-    columns = tuple(a for a in y.axes if a not in x.axes)
+    every = (axis for axis in joined((x.axes, y.axes)) if axis is not over)
+    batch = tuple(a for a in every if a.apart or (a in x.axes and a in y.axes))
+    rows, columns = (tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y))
     left = _matrices(x, batch, rows, over)
     right = _matrices(y, batch, columns, over)
     axes = (*batch, *rows, *columns)
@@ -323,10 +342,10 @@ def _in_bands(left: Array, columns: int) -> Array:
 
 def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over: Axis) -> Array:
     """Return (batch…, own, over) of a value."""
-    order = [value.axes.index(a) for a in (*batch, *own, over)]
+    order = [value.axes.index(a) for a in (*batch, *own, over) if a in value.axes]
     array = value.array.transpose(order)
     flat = prod(a.size for a in own)
-    return array.reshape(*(a.size for a in batch), flat, over.size)
+    return array.reshape(*(a.size if a in value.axes else 1 for a in batch), flat, over.size)
 
 
 def _added(accumulated: Value, start: Value) -> Value:
