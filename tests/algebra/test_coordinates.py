@@ -32,7 +32,7 @@ from pycute_xe.algebra import (
     zipped_divide,
 )
 from pycute_xe.basis import ArithTuple, E
-from pycute_xe.errors import CuteError, DivisibilityError
+from pycute_xe.errors import CuteError, DivisibilityError, ShapeError
 from pycute_xe.f2 import F2, F2Layout
 from pycute_xe.int_tuple import transform_leaf
 from pycute_xe.layout import Layout, make_layout, size
@@ -280,3 +280,23 @@ def test_copies_of_what_leaves_uneven_gaps_do_not_overlap(block: Layout, count: 
         return
     assert is_injective(repeated)
     assert size(repeated) == count * size(block)
+
+
+def test_divides_along_a_part_of_an_axis_keep_the_other_parts() -> None:
+    layout = Layout((4, (2, 6)), (1, (4, 8)))
+    divided = logical_divide(layout, Layout(3, E(1, 1)))
+    assert sorted(map(divided, range(size(divided)))) == list(range(48))
+    assert divided == Layout((3, (4, (2, 2))), (8, (1, (4, 24))))
+
+
+def test_copies_go_on_along_nested_axes() -> None:
+    found = logical_product(Layout(4, 3 * E(2, 0)), 9)
+    assert len({str(found(i)) for i in range(36)}) == 36
+    assert logical_product(Layout(2, E(0)), Layout(3, E(1)))(1, 2) == (1, 2)
+
+
+def test_a_step_along_an_axis_and_one_along_its_part_have_no_sum() -> None:
+    with pytest.raises(ShapeError, match="which have no sum"):
+        Layout((2, 2), (E(0), E(0, 1)))(1, 1)
+    mixed = Layout((4, 1), (E(0), E(0, 0)))
+    assert [mixed(i) for i in range(4)] == [(0,), (1,), (2,), (3,)]
