@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 from table_scatters import scatter
-from table_truth import Program, column, count, looked, truth, value
+from table_truth import Program, column, count, is_right, looked, truth
 
+import pycute_xe as cx
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Claim, Element, Index, Kernel, KernelBuilder, Operand, Specification
 from pycute_xe.kernel.index import Condition, Looked
 from pycute_xe.kernel.spec.expression import Const, Expression, Total, Where, total
@@ -27,8 +29,9 @@ from pycute_xe.kernel.spec.tables import (
     Rising,
     Sorted,
 )
+from pycute_xe.verifying import Verdict
 
-__all__ = ["KINDS", "program", "truth"]
+__all__ = ["KINDS", "answer", "program", "truth"]
 
 Array = Any
 T, H = Index("t"), Index("h")
@@ -271,7 +274,8 @@ def _looking(rng: random.Random, number: int, kind: str) -> Program:
     claims = (Claim("D", ("t", "h"), claimed.expression()),)
     kernel = with_claims(kernel, claims, assumed, {"T": (rows,), "U": (rows,)})
     told = f"D[t] = {row}, claimed {claimed}; {'; '.join(map(str, assumed))}; {rows} entries"
-    sizes = tuple({"M": m, "P": p} for m in (1, 2, 3) for p in (1, 2, 3, 4, 6))
+    small = [(m, p) for m in (1, 2, 3) for p in (1, 2, 3, 4, 6)]
+    sizes = tuple({"M": m, "P": p} for m, p in (*small, (4, 2), (4, 5), (5, 3)))
     return Program(kernel, kind, told, _right(row, claimed), ("T", "U"), sizes)
 
 
@@ -339,12 +343,12 @@ def _owned_right(
         for i in range(int(max(most.max(initial=0), 0))):
             names = {**sizes, "b": np.array([[b]]), "i": np.array([[i]])}
             runs = i < most
-            size, fine = (np.broadcast_to(x, (n, 1))[:, 0] for x in value(length, names, scalars))
+            size, fine = column(length, names, scalars)
             good &= ~runs | fine
             does = runs & fine & (i < size)
-            at, fine = (np.broadcast_to(x, (n, 1))[:, 0] for x in value(store, names, scalars))
+            at, fine = column(store, names, scalars)
             good &= ~does | fine
-            source, fine = (np.broadcast_to(x, (n, 1))[:, 0] for x in value(row, names, scalars))
+            source, fine = column(row, names, scalars)
             good &= ~does | fine
             source = np.where((source >= 0) & (source < sizes["N"]), source, -1)
             hits = does & (at >= 0) & (at < rows)
@@ -419,7 +423,7 @@ def _segment_right(
         start, end = looked("starts", Index("e")), looked("starts", Index("e") + 1)
         (begins, fine), (stops, also) = (column(i, names, tables) for i in (start, end))
         good &= fine & also
-        for r in range(-2, 9):
+        for r in range(-2, max(9, rows + 3)):
             does = (ends[0][0] <= r) & (r < ends[1][0])
             at, fine = column(row, {**names, "r": np.array([[r]])}, tables)
             good &= ~does | fine
@@ -438,8 +442,16 @@ KINDS = ("arithmetic", "nested", "scatter", "segment")
 
 
 def program(number: int) -> Program:
-    """Return one of the programs: the same for the same number."""
+    """Return one of the programs: the same for the same number, of those that are not refused."""
     rng = random.Random(number)
+    while True:
+        try:
+            return _drawn(rng, number)
+        except KernelError:
+            continue
+
+
+def _drawn(rng: random.Random, number: int) -> Program:
     match KINDS[number % 4]:
         case "arithmetic" | "nested" as kind:
             return _looking(rng, number, kind)
@@ -447,3 +459,17 @@ def program(number: int) -> Program:
             return scatter(rng, number)
         case _:
             return rng.choice([_owned, _segment])(rng, number)
+
+
+def answer(one: Program, verdict: Verdict, right: bool | None) -> bool:
+    """Whether a verdict is true: what is proved is right, and what is disproved wrong as it shows.
+
+    A program may be right for all small tables, and wrong for those of a counterexample.
+    """
+    place = verdict.counterexample
+    if verdict.answer in ("disproved", "needs"):
+        if place is None or not cx.replay(one.kernel, place).shows:
+            return False
+        tables = {name: np.array(values) for name, (_, values) in place.tables.items()}
+        return verdict.answer == "disproved" and not is_right(one, place.sizes, tables)
+    return verdict.answer == "undecided" or right is not False

@@ -14,7 +14,7 @@ from table_truth import Program, column, count, looked
 from pycute_xe.kernel import Element, Index, Kernel, KernelBuilder, Operand, Specification
 from pycute_xe.kernel.index import Condition
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import Assumption, AtMost, Distinct, InRange, Permutation, Sorted
+from pycute_xe.kernel.spec.tables import Assumption, Distinct, InRange, Permutation, Runs, Sorted
 
 __all__ = ["scatter"]
 
@@ -22,6 +22,8 @@ Array = Any
 T, J, H, N, M = map(Index, ("t", "j", "h", "N", "M"))
 WIDE = 2
 """Rows of a page."""
+MOST_TURNS = 7
+"""Turns of a loop that are looked at; more are not right, nor wrong."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,12 @@ def _points(moves: Moves, sizes: Mapping[str, int], tables: Mapping[str, Array])
     """Yield t, and for all tables: does it move, is all inside, from which row, to which place."""
     n = count(tables)
     for t in range(sizes["M"]):
-        for j in range(7):
+        for j in range(MOST_TURNS):
             names = {**sizes, "t": t, "j": j}
             does, fine = np.full(n, moves.turns is not None or j == 0), np.ones(n, bool)
             if moves.turns is not None:
                 turns, ok = column(moves.turns, names, tables)
+                assert turns[fine].max(initial=0) <= MOST_TURNS
                 fine &= ~does | ok
                 does &= j < turns
             for c in moves.when:
@@ -234,9 +237,7 @@ def _assumed(rng: random.Random, length: Index, wide: int) -> tuple[Assumption, 
     if rng.random() < 0.15:
         out.append(Sorted("S"))
     if rng.random() < 0.15:  # runs that do not touch
-        i = Index("i")
-        end = looked("S", i) + looked("P", i)
-        out.append(AtMost(end, looked("S", i + 1), (("i", length - 1),)))
+        out.append(Runs("S", "P", below))
     if rng.random() < 0.25:
         out.pop(rng.randrange(len(out)))
     return tuple(out)
@@ -261,5 +262,6 @@ def scatter(rng: random.Random, number: int) -> Program:
     spec = Specification((made,), tables=assumed)
     kernel = replace(kernel, operands=operands, computes=spec)
     told = f"{role}: {moves}\n  claimed {claim}; {'; '.join(map(str, assumed))}; {length} entries"
-    sizes = tuple({"M": m, "N": n} for m in (1, 2, 3) for n in (1, 2, 3, 5, 9))
-    return Program(kernel, "scatter", told, _right(moves, claim, role), ("S", "P"), sizes, -1)
+    small = [(m, n) for m in (1, 2, 3) for n in (1, 2, 3, 5, 9)]
+    sizes = tuple({"M": m, "N": n} for m, n in (*small, (4, 2), (4, 9), (5, 12)))
+    return Program(kernel, "scatter", told, _right(moves, claim, role), ("S", "P"), sizes)

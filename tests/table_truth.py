@@ -27,7 +27,7 @@ from pycute_xe.kernel.spec.tables import (
     Sorted,
 )
 
-__all__ = ["Program", "column", "count", "keeps", "looked", "truth", "value"]
+__all__ = ["Program", "column", "count", "is_right", "keeps", "looked", "truth", "value"]
 
 Array = Any
 Names = Mapping[str, Any]
@@ -44,7 +44,7 @@ class Program:
     right: Callable[[Mapping[str, int], Tables], Array]
     tables: tuple[str, ...]
     sizes: tuple[dict[str, int], ...]
-    least: int = 0
+    least: int = -1
 
 
 def looked(operand: str, at: Index) -> Index:
@@ -173,8 +173,8 @@ def _differ(table: Array, above: int) -> Array:
 
 MOST = 6
 """Below what entries are."""
-ALL, SOME = 1 << 15, 1 << 12
-"""Tables that are all looked at; of more, so many are drawn."""
+ALL, DRAWN, SOME = 1 << 15, 1 << 12, 1 << 12
+"""Up to how many tables all are looked at; of more so many are drawn; so many are one array."""
 
 
 def truth(one: Program) -> bool | None:
@@ -198,6 +198,14 @@ def truth(one: Program) -> bool | None:
     return True if some else None
 
 
+def is_right(one: Program, sizes: Mapping[str, int], tables: Tables) -> bool:
+    """Whether a program is right for some sizes and tables, which have to keep what is assumed."""
+    assert one.kernel.computes is not None
+    each = {name: np.asarray(table, np.int64).reshape(1, -1) for name, table in tables.items()}
+    assert all(keeps(x, each, sizes).all() for x in one.kernel.computes.tables), tables
+    return bool(one.right(sizes, each).all())
+
+
 def _tables(one: Program, shapes: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, Array]:
     """Return the tables that are allowed: of each those that are allowed alone, beside others."""
     assert one.kernel.computes is not None
@@ -218,12 +226,12 @@ def _tables(one: Program, shapes: Mapping[str, int], sizes: Mapping[str, int]) -
     counts = [len(table) for table in each.values()]
     total = math.prod(counts)
     few = total <= ALL or sum(shapes.values()) <= 4
-    numbers = np.arange(total) if few else rng.integers(0, total, ALL)
+    numbers = np.arange(total) if few else rng.integers(0, total, DRAWN)
     out: dict[str, Array] = {}
     for (name, table), length in zip(each.items(), counts, strict=True):
         out[name] = table[numbers % max(length, 1)] if length else table
         numbers = numbers // max(length, 1)
-    kept = np.ones(total if few else ALL, bool) if total else np.zeros(0, bool)
+    kept = np.ones(total if few else DRAWN, bool) if total else np.zeros(0, bool)
     out = {name: table[: len(kept)] for name, table in out.items()}
     for assumption in assumed if total else ():
         if len(assumption.tables) != 1:

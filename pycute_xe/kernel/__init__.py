@@ -87,18 +87,32 @@ if TYPE_CHECKING:
         rounded_to,
         total,
     )
+    from pycute_xe.kernel.spec.scatters import Scatter
     from pycute_xe.kernel.spec.specification import Claim, Specification
+    from pycute_xe.kernel.spec.tables import (
+        Assumption,
+        AtMost,
+        Distinct,
+        InRange,
+        Permutation,
+        Rising,
+        Runs,
+        Sorted,
+    )
     from pycute_xe.kernel.tiles.spread import Share
 
 __getattr__ = deferred(__name__, __file__)
 
 __all__ = [
+    "Assumption",
+    "AtMost",
     "AtomicStore",
     "Await",
     "BarrierArrive",
     "BarrierWait",
     "Claim",
     "Convert",
+    "Distinct",
     "Epilogue",
     "Counterexample",
     "Element",
@@ -108,6 +122,7 @@ __all__ = [
     "Fill",
     "Fragment",
     "If",
+    "InRange",
     "Index",
     "Input",
     "Kernel",
@@ -125,9 +140,13 @@ __all__ = [
     "Operand",
     "Order",
     "Part",
+    "Permutation",
     "Prefetch",
     "Reduce",
     "Reorder",
+    "Rising",
+    "Runs",
+    "Scatter",
     "Share",
     "Schedule",
     "Shared",
@@ -135,6 +154,7 @@ __all__ = [
     "SharedStore",
     "Signal",
     "Slot",
+    "Sorted",
     "Specification",
     "Statement",
     "Step",

@@ -233,8 +233,8 @@ def _beside(
     if computes is None or not computes.claims:
         return made
     value, numeric = computes.of(made.output).value, kernel.operand(made.output).value_type
-    told = claimed_part(computes, problem.inputs, problem.sizes, made.output, window)
-    beside = np.where(told, actual, made.expected)
+    claimed = claimed_part(computes, problem.inputs, problem.sizes, made.output, window)
+    beside = np.where(claimed, actual, made.expected)
     return replace(made, actual=beside, tolerance=tolerance_of(value, numeric))
 
 

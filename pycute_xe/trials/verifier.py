@@ -137,7 +137,7 @@ def _untold(kernel: Kernel) -> str:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     known = {name for one in assumed for name in one.tables}
     tables = sorted((looked_up(kernel) & {o.name for o in kernel.inputs}) - known)
-    if tables:
+    if tables and not known:
         return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
     return ""
 
@@ -286,8 +286,8 @@ def _differs(
     wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
-    told = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
-    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & told
+    claimed = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & claimed
     if not wrong.any():
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])

@@ -245,7 +245,8 @@ def compare(
 
 def _where_known(points: Region, actual: Formula, wanted: Formula) -> tuple[Formula, Formula]:
     """Return formulas without the conditions on tables that are so, or are not, at all points."""
-    for condition in conditions_of((actual, wanted), points.names):
+    ours, theirs = (set(conditions_of((f,), points.names)) for f in (actual, wanted))
+    for condition in sorted(ours ^ theirs):
         if not has_lookups(condition):
             continue
         left, _, right = condition.partition(" < ")

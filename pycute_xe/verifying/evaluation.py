@@ -366,12 +366,16 @@ def _meaning(name: str) -> Callable[..., Value]:
     if name == WHOLE:
         return np.positive
     if name == UNNAMED:
-        return lambda count: np.float64(count == 0)
+        return _none
     if name == "1/":
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:
         return partial(FUNCTIONS[name].meaning, np)
     return lambda *_: math.nan  # what was never written equals nothing, itself included
+
+
+def _none(count: Value) -> Value:
+    return np.where(np.equal(count, 0), 1.0, 0.0)
 
 
 def _wrapped(name: str, value: Value) -> Value:

@@ -132,7 +132,7 @@ def _is_positive(extent: Index) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def canonical(text: str) -> str:
-    """Return the one text of all that say the same index; what is none stays.
+    """Return the one text of all that say the same index; other texts stay.
 
     >>> canonical("(v_t + 1) + 0") == canonical("1 + v_t")
     True

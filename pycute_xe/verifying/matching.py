@@ -232,8 +232,8 @@ def are_alike(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
 
 def _condition(text: str) -> str:
     for sign in (" < ", " >= "):
-        left, found, right = text.partition(sign)
-        if found:
+        left, between, right = text.partition(sign)
+        if between:
             return f"{canonical(left)}{sign}{canonical(right)}"
     return text
 

@@ -268,7 +268,8 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     names = {i: o.name for i, o in numbers.items()}
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
-    laws = tuple(law.changed(partial(_renamed, naming)) for x in assumed for law in x.laws(modes))
+    known = [x for x in assumed if x.tables <= {*names.values()}]
+    laws = tuple(law.changed(partial(_renamed, naming)) for x in known for law in x.laws(modes))
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}

@@ -491,7 +491,7 @@ class Questions(Loading, Counting):
         others = rest if rest.is_empty else claim.others(rest, targets, None)
         if not others.is_empty or (keeps and self._changes(rest, actual, write, targets)):
             where = rest if keeps else others.to(points.names)
-            wrong = Difference(where, "elements", "the claim names no such place")
+            wrong = Difference(where, "elements", "the claim does not name that place")
             return self.shown(output, wrong, (actual, whole), failed)
         if element is None or there.is_empty:
             return None

@@ -275,15 +275,36 @@ class Region:
     def _own(self) -> Names:
         return tuple(name for name in self.names if not is_lookup(name))
 
-    def having(self, lookups: Iterable[str]) -> Region:
-        """Return the region with coordinates for more lookups."""
+    def having(self, lookups: Iterable[str], constraints: str = "") -> Region:
+        """Return the region with coordinates for more lookups, where constraints on them hold.
+
+        Those come first: what is so of lookups has cases, of which few are left then.
+        """
         old = self.lookups
         new = tuple(name for name in current().ordered(lookups) if name not in old)
         if not new:
+            return self._met(constraints)
+        out = self._moved((*self._own(), *current().ordered((*old, *new))))._met(constraints)
+        axioms = current().axioms(new, old)
+        plain = [axiom for axiom in axioms if " or " not in axiom]
+        out = out._met(" and ".join(f"({axiom})" for axiom in plain))
+        for axiom in axioms:
+            if " or " in axiom:
+                out = out._met(axiom)._filled()
+        return out
+
+    def _filled(self) -> Region:
+        """Return the same points without pieces that have none."""
+        pieces = self.points.get_basic_sets()
+        if len(pieces) < 2:
             return self
-        names = (*self._own(), *current().ordered((*old, *new)))
-        axioms = " and ".join(f"({axiom})" for axiom in current().axioms(new, old))
-        return self._moved(names)._met(axioms)
+        kept = [isl.Set(piece) for piece in pieces if not asked("is_empty", isl.Set(piece))]
+        if len(kept) == len(pieces):
+            return self
+        points = self.points.empty(self.points.get_space())
+        for piece in kept:
+            points = asked("union", points, piece)
+        return Region(self.names, points, self.wide)
 
     def completed(self) -> Region:
         """Return the region with all that is so of its lookups, also what proofs do without.
@@ -360,7 +381,7 @@ class Region:
         if not has_lookups(constraints):
             return self._met(constraints)
         text, used = _resolved(constraints)
-        return self.having(used)._met(text)
+        return self.having(used, text)
 
     def __and__(self, other: Region) -> Region:
         """Return the common points of two regions over the same names."""

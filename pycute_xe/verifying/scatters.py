@@ -8,9 +8,10 @@ of the claim names that place is asked, and follows where slots differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from pycute_xe.holding.contents import Write
-from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.kernel.index import Index, Looked, Quotient
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.formula import (
@@ -111,8 +112,21 @@ class Named:
         return tuple(_put(text, element) for text in (*self.spans, *self.links(targets)))
 
     def links(self, targets: Names) -> tuple[str, ...]:
-        """Return that the place is one that the claim names."""
-        return tuple(f"({at}) = ({t})" for at, t in zip(self.at, targets, strict=True))
+        """Return that the place is one that the claim names.
+
+        A quotient and its remainder are equal to others where the number that they part is.
+        """
+        at, places = list(map(as_index, self.at)), list(map(as_index, targets))
+        out = [f"({at}) = ({t})" for at, t in zip(self.at, targets, strict=True)]
+        for i, j in permutations(range(len(at)), 2):
+            whole, by = _parted(at[i], at[j])
+            one, other = places[i], places[j]
+            if by and one is not None and other is not None:
+                mine = one * by + other
+                both = f"({text_of(whole)}) = ({text_of(mine)})"
+                out[i] = both if one == mine // by else f"{out[i]} and {both}"
+                out[j] = both if other == mine % by else out[j]
+        return tuple(dict.fromkeys(out))
 
     def others(self, points: Region, targets: Names, element: dict[str, str] | None) -> Region:
         """Return the points of stores with other elements of the claim that name their place."""
@@ -195,7 +209,9 @@ def _variables(links: dict[str, None]) -> dict[str, str]:
     """Return what variables of a store are where links are so, of those that one tells alone."""
     out: dict[str, str] = {}
     for link in links:
-        mine, yours = map(_index, link.split(" = "))
+        mine, yours = map(as_index, link.split(" = "))
+        if mine is None or yours is None:
+            continue
         solved = _solved(mine, yours, {n for n in mine.names if n.startswith("v_")} - out.keys())
         out |= {name: text_of(index) for name, index in solved.items()}
     return out
@@ -208,6 +224,15 @@ def _solved(mine: Index, yours: Index, free: set[str]) -> dict[str, Index]:
     rest = mine - Index(name) * scale if scale else mine
     known = len(free) == 1 and abs(scale) == 1 and name not in rest.names | yours.names
     return {name: (yours - rest) * scale} if known else {}
+
+
+def _parted(quotient: Index | None, rest: Index | None) -> tuple[Index, int]:
+    """Return the number whose quotient and remainder two indices are, and by what; 0 if none is."""
+    match quotient:
+        case Index(terms=((Quotient(whole, by), 1),), offset=0) if rest == whole % by:
+            return whole, by
+        case _:
+            return Index(), 0
 
 
 def _put(text: str, places: dict[str, str]) -> str:

@@ -465,13 +465,10 @@ class KernelBuilder(Draft):
     def computes(self, equation: str) -> None:
         """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``."""
         claim = read_claim(equation, self._known())
-        given = (x for x in self._parts.operands if x.role != "scratch")
-        others = tuple(
-            x if x.name == claim.output or x.role == "in" else replace(x, role="in")
-            for x in given
-            if x.name == claim.output or x.role != "out"
-        )
-        Specification((claim,), defines=self._defines).check(others)
+        given = (x for x in self._parts.operands if x.name != claim.output)
+        others = [replace(x, role="in") for x in given if x.role in ("in", "inout")]
+        mine = (x for x in self._parts.operands if x.name == claim.output)
+        Specification((claim,), defines=self._defines).check((*others, *mine))
         if any(claim.output == known.output for known in self._claims):
             wrong = f"{claim.output} is claimed twice"
             raise self._refused({"claim": claim}, wrong, "claim each output once")

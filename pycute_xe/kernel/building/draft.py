@@ -21,7 +21,7 @@ from pycute_xe.kernel.kinds.parts import operand_copy
 from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
 from pycute_xe.kernel.spec.recurrences import Recurrence, at_places
-from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.specification import AnyClaim
 from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
@@ -113,7 +113,7 @@ class Draft:
         count = subgroups.num_subgroups if isinstance(subgroups, TiledMma) else subgroups
         self._parts = Program(name, count, (), (), (), ())
         self._blocks = [_Block(None, arrived=False)]
-        self._claims: tuple[Claim, ...] = ()
+        self._claims: tuple[AnyClaim, ...] = ()
         self._defines: tuple[Recurrence, ...] = ()
         self._assumed: tuple[Assumption, ...] = ()
         self._spreads: dict[str, Spread | None] = {}

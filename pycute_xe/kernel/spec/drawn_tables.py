@@ -125,7 +125,7 @@ class _Draw:
         return np.concatenate([[0], np.sort(inner), [end]])[:count].astype(np.int64)
 
     def runs(self, one: Runs) -> None:
-        """Make runs one behind the other, some empty, some with rows of nobody behind them."""
+        """Make runs one behind the other: some are empty, behind some are rows of no run."""
         count = self.modes[one.starts][0].at(self.sizes)
         ends = self.rising(count + 1, one.to.at(self.sizes), False)
         lengths = np.diff(ends)

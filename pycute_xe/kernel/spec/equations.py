@@ -351,7 +351,7 @@ def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
                 return name, tuple(ast.unparse(part) for part in parts)
             case ast.Subscript(ast.Name(name), ast.Name(index)) if not spans:
                 return name, (index,)
-            case ast.Subscript(ast.Name(name), at) if name in known:
+            case ast.Subscript(ast.Name(name), at) if name in known and (spans or _looks_up(at)):
                 return _scattered(name, at, (right.strip(), ranges.strip()), known)
             case _:
                 wrong = f"{left.strip()} is not an output with a name for each mode"
@@ -366,6 +366,10 @@ def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
         case output, indices:
             value = Notation(right.strip(), frozenset(), indices, known).whole()
             return Claim(output, indices, value)
+
+
+def _looks_up(place: ast.expr) -> bool:
+    return any(isinstance(node, ast.Subscript) for node in ast.walk(place))
 
 
 def _scattered(

@@ -371,6 +371,10 @@ def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
             wrong = f"{name} is not an operand of integers"
             fix = "assume something of operands that are looked up"
             raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+        if known[name].role != "in":
+            wrong = f"{name} is written by the kernel, so that it is not a table"
+            fix = "assume something of inputs, and claim what is written"
+            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
     match assumption:
         case AtMost():
             return

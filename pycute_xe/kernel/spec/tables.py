@@ -315,16 +315,19 @@ class Runs:
         (extent,) = modes[self.starts]
         i, j = Index("i"), Index("j")
         start, count = _element(self.starts, i), _element(self.counts, i)
-        bounds = ((Index(), start, "<="), (Index(), count, "<="), (start + count, self.to, "<="))
+        over = (("i", extent),)
+        ends = tuple(  # one by one: of places at which only one of the tables is looked up, too
+            Law(over, (), ((Index(), one, "<="), (one, self.to, "<=")), True, True)
+            for one in (start, count, start + count)
+        )
         apart = ((start + count, _element(self.starts, j), "<="),)
         pairs = (("i", extent), ("j", extent))
-        inside = Law((("i", extent),), (), bounds, joined=True, total=True)
-        return (inside, Law(pairs, ((i, j, "<"),), apart, total=True))
+        return (*ends, Law(pairs, ((i, j, "<"),), apart, total=True))
 
     def changed(self, change: Change) -> Runs:
         """Return it with other names."""
-        names = (change.thing(name) for name in (self.starts, self.counts))
-        return Runs(*names, change.index(self.to))
+        starts, counts = change.thing(self.starts), change.thing(self.counts)
+        return Runs(starts, counts, change.index(self.to))
 
     def __str__(self) -> str:
         """In words."""
