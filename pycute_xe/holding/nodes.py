@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.patience import charge
+from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.statements import If, Loop
@@ -416,7 +416,7 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     slots = x.select[positions]
     if subgroups is not None:
         slots = subgroups * x.table.shape[1] + slots
-    first, alike = distinct(np.swapaxes(table, 0, 1).reshape(table.shape[1], -1))
+    first, alike = _columns(x.table, subgroups is None)
     slots = alike[slots]
     front = 1 if subgroups is None else 2  # axes that are not those of variables
     kept: list[str] = []
@@ -432,6 +432,16 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     _demand_room(x, slots, table.shape[0] if subgroups is None else 1)
     table = table[:, slots] if subgroups is None else table[0, slots]
     return replace(x, table=table, select=select, bound=(*kept, *x.bound))
+
+
+def _columns(table: Ints, together: bool) -> tuple[Ints, Ints]:
+    """Return what `distinct` says of the columns of a table: of all subgroups, or of each."""
+
+    def first() -> tuple[Ints, tuple[Ints, Ints]]:
+        wide = table if together else table.reshape(1, -1, *table.shape[2:])
+        return table, distinct(np.swapaxes(wide, 0, 1).reshape(wide.shape[1], -1))
+
+    return remembered(("columns", id(table), together), first)[1]  # the table is kept, and its id
 
 
 def distinct(rows: Ints) -> tuple[Ints, Ints]:
