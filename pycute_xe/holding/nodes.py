@@ -6,7 +6,7 @@ its operand each of them comes from as an index, the same for the whole work-gro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -25,6 +25,8 @@ __all__ = [
     "expanded",
     "of_some",
     "relocated",
+    "renamed",
+    "sums_within",
     "substituted",
     "taken",
     "Content",
@@ -232,18 +234,21 @@ Node: TypeAlias = "Number | Undefined | Carried | Lost | Scalar | Leaf | Inner"
 
 
 def mapped(
-    node: Node, leaf: Callable[[Node], Node], index: Callable[[Index], Index] | None = None
+    node: Node,
+    leaf: Callable[[Node], Node],
+    index: Callable[[Index], Index] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
     ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
-    A node that stands in several places is changed once, and stands in as many afterwards.
+    ``names`` are other names for variables of sums. A node that stands in several places is changed once, and stands in as many afterwards.
     """
     done: dict[int, Node] = {}
 
     def inner(x: Node) -> Node:
         if id(x) not in done:
-            done[id(x)] = _mapped(x, inner, leaf, index)
+            done[id(x)] = _mapped(x, inner, leaf, index, names or {})
         return done[id(x)]
 
     return inner(node)
@@ -254,9 +259,10 @@ def _mapped(
     inner: Callable[[Node], Node],
     leaf: Callable[[Node], Node],
     index: Callable[[Index], Index] | None,
+    names: Mapping[str, str],
 ) -> Node:
     def total(x: Summed) -> Summed:
-        return replace(x, over=tuple(_bound(b, index) for b in x.over), body=inner(x.body))
+        return replace(x, over=tuple(_bound(b, index, names) for b in x.over), body=inner(x.body))
 
     charge(NODE)
     match node:
@@ -293,9 +299,11 @@ def _index(index: Index, change: Callable[[Index], Index] | None) -> Index:
     return index if change is None else change(index)
 
 
-def _bound(bound: Bound, index: Callable[[Index], Index] | None) -> Bound:
-    own = tuple(_index(part, index) for part in bound[1:] if isinstance(part, Index))
-    return (bound[0], own[0], own[1]) if own else bound
+def _bound(bound: Bound, index: Callable[[Index], Index] | None, names: Mapping[str, str]) -> Bound:
+    name = names.get(bound[0], bound[0])
+    if len(bound) == 2:
+        return name, bound[1]
+    return name, _index(bound[1], index), _index(bound[2], index)
 
 
 def contains(node: Node, *kinds: type) -> bool:
@@ -491,6 +499,52 @@ def substituted(node: Node, values: dict[str, Index]) -> Node:
         return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
 
     return mapped(node, leaf, index)
+
+
+def sums_within(node: Node) -> tuple[str, ...]:
+    """Return the variables of the sums in a node, in the order in which they are met."""
+    found: dict[str, None] = {}
+    done: set[int] = set()
+    left: list[Node] = [node]
+    while left:
+        x = left.pop()
+        if id(x) in done:
+            continue
+        done.add(id(x))
+        charge(NODE)
+        match x:
+            case Call(_, arguments):
+                left += arguments
+            case Converted(_, body):
+                left.append(body)
+            case Summed(_, over, body):
+                found |= dict.fromkeys(bound[0] for bound in over)
+                left.append(body)
+            case Accumulated(_, start, terms):
+                left += (start, *terms)
+            case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
+                left += (then, otherwise)
+            case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
+                pass
+    return tuple(found)
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """Return a node with other names for the variables of its sums, each different."""
+    values = {old: Index(new) for old, new in names.items()}
+
+    def index(x: Index) -> Index:
+        return x.substitute(values)
+
+    def leaf(x: Node) -> Node:
+        if not isinstance(x, (Leaf, Carried)):
+            return x
+        bound = tuple(names.get(name, name) for name in x.bound)
+        if isinstance(x, Leaf):
+            return replace(x, base=tuple(map(index, x.base)), bound=bound)
+        return replace(x, bound=bound)
+
+    return mapped(node, leaf, index, names)
 
 
 def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:

@@ -234,9 +234,7 @@ class _Formulas:
         row = reduction(node.how)
         rounds = row.law == "sum" and node.type is not None and node.type.kind == "float"
         inside = how.operand(row.combine, rounds)
-        out = reduced(
-            row, tuple(bounds), self.formula(node.body, inside)
-        )
+        out = reduced(row, tuple(bounds), self.formula(node.body, inside))
         if row.law != "sum" or node.type is None:
             return out
         opaque = call(f"summed in {node.type}", out)
