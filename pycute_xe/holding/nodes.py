@@ -242,7 +242,8 @@ def mapped(
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
     ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
-    ``names`` are other names for variables of sums. A node that stands in several places is changed once, and stands in as many afterwards.
+    ``names`` are other names for variables of sums. A node that stands in several places is changed
+    once, and stands in as many afterwards.
     """
     done: dict[int, Node] = {}
 
