@@ -300,8 +300,7 @@ class Common:
     def _use(self, statement: SharedStore | SharedLoad) -> int:
         """Return a number that statements share which do the same with the same elements."""
         if id(statement) not in self._use_of:
-            kind = type(statement)
-            key = (kind, statement.array, statement.places, statement.at)
+            key = (type(statement), statement.array, statement.places, statement.at)
             self._use_of[id(statement)] = self._uses.setdefault(key, len(self._uses))
         return self._use_of[id(statement)]
 

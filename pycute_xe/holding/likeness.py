@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, lcm
 
@@ -17,6 +17,7 @@ from pycute_xe.holding.nodes import (
     Content,
     Converted,
     Leaf,
+    Lost,
     Node,
     Number,
     Picked,
@@ -24,16 +25,26 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    mapped,
     substituted,
 )
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period
 from pycute_xe.kernel import Index, Loop
 
-__all__ = ["alike", "MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
+__all__ = [
+    "MOST_TURNS",
+    "Turns",
+    "alike",
+    "period_of",
+    "pruned",
+    "renamed",
+    "sums_within",
+    "turn",
+]
 
-COMPARED = 0.02
-"""Units for a number of a table that is compared."""
+COMPARED, MET = 0.02, 1
+"""Units for a number of a table that is compared, and for a node that is met."""
 
 
 def alike(one: Node, other: Node) -> bool:
@@ -113,6 +124,56 @@ def _carried(one: Carried, other: Carried) -> bool:
     else:
         whose = np.array_equal(one.subgroup, other.subgroup)
     return whose and np.array_equal(one.which, other.which)
+
+
+# ------------------------------------------------------------ names
+# Nodes that are alike but for the names of the variables of their sums.
+
+
+def sums_within(node: Node) -> tuple[str, ...]:
+    """Return the variables of the sums in a node, in the order in which they are met."""
+    found: dict[str, None] = {}
+    done: set[int] = set()
+    left: list[Node] = [node]
+    while left:
+        x = left.pop()
+        if id(x) in done:
+            continue
+        done.add(id(x))
+        charge(MET)
+        match x:
+            case Call(_, arguments):
+                left += arguments
+            case Converted(_, body):
+                left.append(body)
+            case Summed(_, over, body):
+                found |= dict.fromkeys(bound[0] for bound in over)
+                left.append(body)
+            case Accumulated(_, start, terms):
+                left += (start, *terms)
+            case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
+                left += (then, otherwise)
+            case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
+                pass
+    return tuple(found)
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """Return a node with other names for the variables of its sums, each different."""
+    values = {old: Index(new) for old, new in names.items()}
+
+    def index(x: Index) -> Index:
+        return x.substitute(values)
+
+    def leaf(x: Node) -> Node:
+        if not isinstance(x, (Leaf, Carried)):
+            return x
+        bound = tuple(names.get(name, name) for name in x.bound)
+        if isinstance(x, Leaf):
+            return replace(x, base=tuple(map(index, x.base)), bound=bound)
+        return replace(x, bound=bound)
+
+    return mapped(node, leaf, index, names)
 
 
 # ------------------------------------------------------------ turns

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.patience import charge, remembered
+from pycute_xe.holding.columns import columns, distinct
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.statements import If, Loop
@@ -21,12 +22,9 @@ from pycute_xe.numeric import Numeric
 
 __all__ = [
     "BESIDE",
-    "distinct",
     "expanded",
     "of_some",
     "relocated",
-    "renamed",
-    "sums_within",
     "substituted",
     "taken",
     "Content",
@@ -322,9 +320,8 @@ def contains(node: Node, *kinds: type) -> bool:
 # ------------------------------------------------------------ elements of nodes
 # At other positions, of other subgroups, and at other trips of a loop.
 
-ROW, ENTRY, MOVED = 50, 0.05, 0.01
-"""Units for a table of which rows are compared, for each number of it, and for one that is moved.
-"""
+MOVED = 0.01
+"""Units for a number of a table that is moved."""
 MOST_ELEMENTS = 1 << 24
 """Numbers of a table, 8 bytes each."""
 
@@ -425,7 +422,7 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     slots = x.select[positions]
     if subgroups is not None:
         slots = subgroups * x.table.shape[1] + slots
-    first, alike = _columns(x.table, subgroups is None)
+    first, alike = columns(x.table, subgroups is None)
     slots = alike[slots]
     front = 1 if subgroups is None else 2  # axes that are not those of variables
     kept: list[str] = []
@@ -441,34 +438,6 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     _demand_room(x, slots, table.shape[0] if subgroups is None else 1)
     table = table[:, slots] if subgroups is None else table[0, slots]
     return replace(x, table=table, select=select, bound=(*kept, *x.bound))
-
-
-def _columns(table: Ints, together: bool) -> tuple[Ints, Ints]:
-    """Return what `distinct` says of the columns of a table: of all subgroups, or of each."""
-
-    def first() -> tuple[Ints, tuple[Ints, Ints]]:
-        wide = table if together else table.reshape(1, -1, *table.shape[2:])
-        return table, distinct(np.swapaxes(wide, 0, 1).reshape(wide.shape[1], -1))
-
-    return remembered(("columns", id(table), together), first)[1]  # the table is kept, and its id
-
-
-def distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """Return where the different rows of a table are first, and which of these each row is.
-
-    >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
-    (array([0, 1]), array([0, 1, 0]))
-    """
-    charge(ROW + ENTRY * rows.size)
-    random: Any = np.random.default_rng(0)
-    keys: Ints = rows @ random.integers(1, 1 << 62, rows.shape[1])
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    if not np.array_equal(rows[first[number]], rows):  # two keys agree by chance
-        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return first[order], place[number.reshape(-1)]
 
 
 def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:
@@ -500,52 +469,6 @@ def substituted(node: Node, values: dict[str, Index]) -> Node:
         return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
 
     return mapped(node, leaf, index)
-
-
-def sums_within(node: Node) -> tuple[str, ...]:
-    """Return the variables of the sums in a node, in the order in which they are met."""
-    found: dict[str, None] = {}
-    done: set[int] = set()
-    left: list[Node] = [node]
-    while left:
-        x = left.pop()
-        if id(x) in done:
-            continue
-        done.add(id(x))
-        charge(NODE)
-        match x:
-            case Call(_, arguments):
-                left += arguments
-            case Converted(_, body):
-                left.append(body)
-            case Summed(_, over, body):
-                found |= dict.fromkeys(bound[0] for bound in over)
-                left.append(body)
-            case Accumulated(_, start, terms):
-                left += (start, *terms)
-            case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
-                left += (then, otherwise)
-            case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
-                pass
-    return tuple(found)
-
-
-def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """Return a node with other names for the variables of its sums, each different."""
-    values = {old: Index(new) for old, new in names.items()}
-
-    def index(x: Index) -> Index:
-        return x.substitute(values)
-
-    def leaf(x: Node) -> Node:
-        if not isinstance(x, (Leaf, Carried)):
-            return x
-        bound = tuple(names.get(name, name) for name in x.bound)
-        if isinstance(x, Leaf):
-            return replace(x, base=tuple(map(index, x.base)), bound=bound)
-        return replace(x, bound=bound)
-
-    return mapped(node, leaf, index, names)
 
 
 def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:

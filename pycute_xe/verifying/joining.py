@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.holding.contents import Write
+from pycute_xe.holding.likeness import renamed, sums_within
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -23,8 +24,6 @@ from pycute_xe.holding.nodes import (
     Picked,
     Scalar,
     Summed,
-    renamed,
-    sums_within,
 )
 from pycute_xe.kernel import If, Index, Loop
 from pycute_xe.kernel.index import SUBGROUP_INDEX
