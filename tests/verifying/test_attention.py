@@ -156,13 +156,15 @@ PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def _first_columns(s: Statement) -> Statement:
-    second = isinstance(s, Load) and s.operand == "V" and s.at[-1].offset
-    return replace(s, at=(*s.at[:-1], s.at[-1] - s.at[-1].offset)) if second else s
+    if isinstance(s, Load) and s.operand == "V":
+        return replace(s, at=(*s.at[:-1], s.at[-1] - s.at[-1].offset))
+    return s
 
 
 def _kept_too_few(s: Statement) -> Statement:
-    mask = isinstance(s, Map) and s.destination == "tVrV" and isinstance(s.value, Where)
-    return replace(s, value=replace(s.value, below=s.value.below - 1)) if mask else s
+    if isinstance(s, Map) and s.destination == "tVrV" and isinstance(s.value, Where):
+        return replace(s, value=replace(s.value, below=s.value.below - 1))
+    return s
 
 
 @pytest.mark.long
