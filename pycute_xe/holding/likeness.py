@@ -122,8 +122,8 @@ def joined(nodes: Sequence[Node]) -> Node | None:
     """Return what the positions of several nodes hold, in a row; None for nodes of other forms.
 
     >>> from pycute_xe.holding.nodes import Leaf
-    >>> rows = [Leaf("A", (Index("m"),), np.array([[[r]]]), np.zeros(2, np.int64)) for r in range(2)]
-    >>> row = joined(rows)
+    >>> twice = np.zeros(2, np.int64)
+    >>> row = joined([Leaf("A", (Index("m"),), np.array([[[r]]]), twice) for r in range(2)])
     >>> row.table[0, row.select, 0].tolist()
     [0, 0, 1, 1]
     """

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from math import prod
+from functools import cache, reduce
+from math import copysign, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,7 +67,7 @@ ROOM = 1 << 28
 """Elements of the largest array that is made."""
 
 
-Held: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
+Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 """What a fragment holds, the type of it, and where the elements of a term lie in that."""
 
 
@@ -97,7 +97,7 @@ class Run:
     sizes: Mapping[str, int]
     memory: dict[str, Array]
     lifter: Lifter
-    exits: Callable[[Evaluation, Lifted], Held]
+    exits: Callable[[Evaluation, Lifted], Contents]
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
     again: frozenset[tuple[str, str]] = frozenset()
@@ -150,13 +150,13 @@ class Evaluation:
     env: dict[str, Field]
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
-    states: Callable[[Evaluation, Lifted], Held] | None = None
+    states: Callable[[Evaluation, Lifted], Contents] | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
-    held: dict[int, tuple[Field, ...]] = field(default_factory=dict[int, "tuple[Field, ...]"])
+    where_in: dict[int, tuple[Field, ...]] = field(default_factory=dict[int, "tuple[Field, ...]"])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
@@ -257,8 +257,8 @@ class Evaluation:
         inner = Evaluation(self.run, env, self, many.own, ahead=many, turn=self.turn)
         return inner, axis, tests
 
-    def state(self, term: Lifted) -> Held:
-        """Return what a fragment holds when the trip at hand begins, and where a term lies in it."""
+    def state(self, term: Lifted) -> Contents:
+        """Return what a fragment holds when a trip begins, and where a term lies in it."""
         ev: Evaluation | None = self
         while ev is not None and ev.states is None:
             ev = ev.outer
@@ -358,6 +358,12 @@ def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
 
 def _number(_ev: Evaluation, term: Lifted) -> Value:
     value, numeric = term.given
+    return _numeral(value, copysign(1, value), numeric)
+
+
+@cache
+def _numeral(value: float, _sign: float, numeric: Numeric | None) -> Value:
+    """Return a number as a type holds it; zeros of both signs are two."""
     if numeric is None:
         return Value((), np.asarray(value, np.float64), as_numeric("f64"))
     return Value((), convert(np.asarray(value, np.float64), numeric), numeric)

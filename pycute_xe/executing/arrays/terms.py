@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import count as counted
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -469,7 +469,7 @@ class Lifter:
     """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far."""
 
     subgroups: int
-    numbers: Iterator[int] = field(default_factory=count)
+    numbers: Iterator[int] = field(default_factory=counted)
     terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
     spaces: dict[tuple[int, str], Registers] = field(
         default_factory=dict["tuple[int, str]", Registers]

@@ -9,6 +9,7 @@ several terms are elements of are computed once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +178,7 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     >>> axes == (k,), found.tolist()
     (True, [5, 6, 0])
     """
+    array, places = _flat(array, places)
     every = [axis for place in places for axis in place.axes]
     if len(every) == len(set(every)):
         return _by_modes(array, places)
@@ -200,6 +202,18 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     if not inside.all():
         elements = np.where(inside, elements, np.zeros((), array.dtype))
     return axes, elements
+
+
+def _flat(array: Array, places: tuple[Field, ...]) -> tuple[Array, tuple[Field, ...]]:
+    """Return an array with one mode in the stead of two that an axis chooses together, inside."""
+    for i, (one, other) in enumerate(pairwise(places)):
+        pair = zip((one, other), array.shape[i : i + 2], strict=True)
+        shared = set(one.axes) & set(other.axes)
+        if shared and all(has_points(x) and x.range[0] >= 0 and x.range[1] < n for x, n in pair):
+            wide = array.shape[i + 1]
+            array = array.reshape(*array.shape[:i], -1, *array.shape[i + 2 :])
+            return _flat(array, (*places[:i], one * wide + other, *places[i + 2 :]))
+    return array, places
 
 
 def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -292,8 +306,9 @@ ALONE, SMALL = 1 << 19, 1 << 23
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
     """Return ``start`` plus the sum of ``x * y`` over an axis, accumulated in a type.
 
-    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns. Floats are summed in
-    float32, in any order; integers are exact; narrow accumulators round every ``step`` terms.
+    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns.
+    Floats are summed in float32, in any order; integers are exact; narrow accumulators round every
+    ``step`` terms.
     """
     if over not in x.axes or over not in y.axes:
         x, y = (one.wide(over) for one in (x, y))
