@@ -30,9 +30,9 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
     for name in ("BLOCK", "SCANNED"):
         monkeypatch.setattr(storing, name, 1 if alone else 1 << 40)
-    plans._known.cache_clear()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    plans._known.cache_clear()  # pyright: ignore[reportPrivateUsage]
     yield alone
-    plans._known.cache_clear()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    plans._known.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
 def parts(made: Kernel) -> list[int]:
@@ -171,5 +171,5 @@ def test_points_of_a_block_are_those_whose_values_it_has(rows: Any, data: Any) -
 
 def test_what_an_index_says_of_a_subgroup_is_a_number_for_each() -> None:
     index = Index("m") * 8 + Index("subgroup") // 2 * 16 + Index("subgroup") + 5
-    rest, own = storing._parted(index, np.arange(4))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    rest, own = storing._parted(index, np.arange(4))  # pyright: ignore[reportPrivateUsage]
     assert (str(rest), own.tolist()) == ("8*m+5", [0, 1, 18, 19])
