@@ -27,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long checks docs browser pages lint format wheel bench compilers compiled emit-cpu mutants fuzz clean
+.PHONY: help demo test long checks docs browser pages lint format wheel bench compilers compiled .compiled-kernels .compiled-kinds emit-cpu mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,12 +93,17 @@ compilers: ## unpack Intel's newest compiler beside the system (86 MB to fetch, 
 	@$(PYTHON) tests/unpack_compilers.py
 
 compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one of each kind and 30 reorders, execute the binaries, compare; the same by what `make compilers` unpacked
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line .compiled-kernels .compiled-kinds
+
+.compiled-kernels:
 	@$(PY) benchmarks/visa_kernels.py
 	@$(PY) benchmarks/compiled_kernels.py
+	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
+
+.compiled-kinds:
 	@$(PY) benchmarks/every_kind.py
 	@$(PY) benchmarks/reorder_moves.py
 	@$(PY) benchmarks/judged_kernels.py --every $(NEWEST)
-	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
 	@$(PY) benchmarks/every_kind.py --newest --every $(NEWEST)
 
 emit-cpu: $(VENV)/.dev-stamp ## run emitted programs on Intel's CPU device (277 MB to fetch, 900 MB on disk)

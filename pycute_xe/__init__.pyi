@@ -49,6 +49,7 @@ from pycute_xe.algebra import (
     tile_to_shape as tile_to_shape,
     tiled_divide as tiled_divide,
     tiled_product as tiled_product,
+    tiler_to_layout as tiler_to_layout,
     transform_layout as transform_layout,
     upcast as upcast,
     with_shape as with_shape,

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.signatures import typed
-from pycute_xe.typing import is_tuple
+from pycute_xe.typing import Symbolic, adopted, is_tuple
 
 __all__ = ["ArithTuple", "Basis", "BasisSum", "E", "basis_get", "basis_sum", "is_basis"]
 
@@ -200,10 +200,25 @@ class Basis:
         """Keep the scale and the path of modes, outermost first."""
         if not is_tuple(modes) or not modes or any(type(m) is not int or m < 0 for m in modes):
             raise CoordError("E", {"modes": modes}, "modes must be non-negative integers", "E(0)")
+        if type(value) is not int and not isinstance(value, Symbolic):
+            value = self._scale_of(value)
         set_ = object.__setattr__
         set_(self, "value", value)
         set_(self, "modes", modes)
         set_(self, "_hash", hash((value, modes)))
+
+    @staticmethod
+    def _scale_of(value: Any) -> Any:
+        """Return a scale of another kind as an integer or a symbolic one, or refuse it."""
+        value = adopted(value)
+        if type(value) is int or isinstance(value, Symbolic):
+            return value
+        raise ShapeError(
+            "Basis",
+            {"value": repr(value)},
+            "a basis element must be scaled by an integer; XOR strides have no axes",
+            "use integers, or F2Layout for offsets that add by XOR",
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: basis elements are values."""
@@ -367,7 +382,8 @@ class BasisSum:
         """Hash of the terms."""
         return hash(self.terms)
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def refuse(self, *_: Any) -> NoReturn:
+        """Refuse: what was asked takes one axis. Raises `ShapeError`."""
         raise ShapeError(
             "stride",
             {"stride": self},
@@ -375,8 +391,8 @@ class BasisSum:
             "use strides along one axis each; composition, coalesce and layout_add take sums",
         )
 
-    __lt__ = __gt__ = __le__ = __ge__ = __mod__ = __rmod__ = _refuse
-    __floordiv__ = __rfloordiv__ = __abs__ = __int__ = __index__ = _refuse
+    __lt__ = __gt__ = __le__ = __ge__ = __mod__ = __rmod__ = refuse
+    __floordiv__ = __rfloordiv__ = __abs__ = __int__ = __index__ = refuse
 
     def __repr__(self) -> str:
         """An expression that a layout reads as this stride."""
@@ -427,12 +443,17 @@ def is_basis(value: object) -> bool:
 def basis_get(stride: Any, entry: Any) -> Any:
     """Return the part of ``entry`` that a basis element points at, or ``entry`` for an integer.
 
-    Law: ``basis_get(E(i), t) == t[i]``. Raises `CoordError` where the path leaves the tuple.
+    Law: ``basis_get(E(i), t) == t[i]``. Raises `CoordError` where the path leaves the tuple,
+    `ShapeError` for a sum of basis elements.
     Counterpart: ``cute::basis_get``.
 
     >>> basis_get(5 * E(1), ("a", "b"))
     'b'
     """
+    if isinstance(stride, ArithTuple):
+        stride = basis_sum(stride)
+    if isinstance(stride, BasisSum):
+        stride.refuse()
     if not isinstance(stride, Basis):
         return entry
     part = entry

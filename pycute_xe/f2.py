@@ -72,8 +72,9 @@ class F2Layout:
     """A shape with XOR strides: the sum, without carries, of coordinates times strides.
 
     Law: ``X(c) == offset ^ (c_0 * d_0 ^ c_1 * d_1 ^ …)``, products without carries too. Offsets in
-    elements. Raises `CongruenceError` where shape and strides nest differently, `ShapeError` for a
-    stride that is not an `F2` or an offset that is not a non-negative integer.
+    elements; a stride of 0 may be the integer. Raises `CongruenceError` where shape and strides
+    nest differently, `ShapeError` for a stride that is not an `F2` or an offset that is not a
+    non-negative integer.
 
     >>> X = F2Layout((4, 2), (F2(1), F2(6)))
     >>> [X(i) for i in range(8)], X(1, 1)
@@ -97,6 +98,7 @@ class F2Layout:
             raise CongruenceError(
                 "F2Layout", given, "shape and stride nest differently", "give each leaf a stride"
             )
+        object.__setattr__(self, "stride", _with_zeros(self.stride))
         good = all(isinstance(d, F2) for d in leaves(self.stride))
         if not good or type(self.offset) is not int or self.offset < 0:
             raise ShapeError(
@@ -137,6 +139,13 @@ class F2Layout:
         """Like a layout; an offset follows the word ``xor``."""
         text = f"{_text(self.shape)}:{_text(self.stride)}"
         return f"{self.offset} xor {text}" if self.offset else text
+
+
+def _with_zeros(stride: Any) -> Any:
+    """Return strides in which the integer zero, which adds to every kind, is one of XOR."""
+    if is_tuple(stride):
+        return tuple(map(_with_zeros, stride))
+    return F2(0) if type(stride) is int and stride == 0 else stride
 
 
 def _number(total: F2 | int) -> int:

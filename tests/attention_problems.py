@@ -39,8 +39,12 @@ def softmax_of(
     out, logs = [], []
     for head in range(q.shape[0]):
         scores = np.where(sees, scale * (q[head] @ k[head // together].T), -np.inf)
+        if not scores.shape[1] and sink is None:  # nothing is seen
+            out.append(np.zeros((q.shape[1], v.shape[2])))
+            logs.append(np.full(q.shape[1], -np.inf))
+            continue
         extra = [] if sink is None else [float(sink[head])]
-        top = np.maximum(scores.max(axis=1), max(extra, default=-np.inf))[:, None]
+        top = np.maximum(scores.max(axis=1, initial=-np.inf), max(extra, default=-np.inf))[:, None]
         weights = np.exp(scores - top)
         sums = weights.sum(axis=1, keepdims=True) + sum(np.exp(x - top) for x in extra)
         out.append(weights @ v[head // together] / sums)
@@ -131,7 +135,7 @@ def problem(
             given |= {f"{name}0": x[:, :, :cut], name: x[:, :, cut:]}
     else:
         given |= {"K": np.stack(ks), "V": np.stack(vs)}
-    largest = max(float(np.abs(v.astype(np.float64)).max()) for v in vs)
+    largest = max(float(np.abs(v.astype(np.float64)).max(initial=0)) for v in vs)
     told = f"{lengths} group={group} heads={heads} D={depth} E={columns} {options}"
     result = np.concatenate(wanted, axis=1) if packed else np.stack(wanted)
     return Problem(kernel, given, result, largest, told)
@@ -142,18 +146,25 @@ def given_starts(lengths: list[tuple[int, int]]) -> Array:
     return np.cumsum([0, *(n for _, n in lengths)]).astype(np.int32)
 
 
+UNUSED = -7
+"""What entries of a table of pages hold that are not used."""
+
+
 def in_pages(
     rng: np.random.Generator, ks: list[Array], vs: list[Array], page: int
 ) -> dict[str, Array]:
-    """Scatter keys and values over pages in any order; what is behind the last key is noise."""
+    """Scatter keys and values over pages in any order.
+
+    Behind the last key there is NaN, and in pages that nobody uses; entries that are not used are
+    no pages.
+    """
     counts = [-(-k.shape[1] // page) for k in ks]
     order = rng.permutation(sum(counts) + 2)
-    table = np.zeros((len(ks), max(counts)), np.int32)
+    table = np.full((len(ks), max(counts)), UNUSED, np.int32)
     found: dict[str, Array] = {"lengths": np.array([k.shape[1] for k in ks], np.int32)}
     for name, parts in (("K", ks), ("V", vs)):
         groups, _, width = parts[0].shape
-        noise = np.resize(parts[0], (order.size, groups, page, width))
-        whole = rng.permutation(noise, axis=0)
+        whole = np.full((order.size, groups, page, width), np.nan, parts[0].dtype)
         used = 0
         for batch, part in enumerate(parts):
             for number in range(counts[batch]):

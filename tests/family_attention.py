@@ -110,6 +110,23 @@ class Row:
             shape = {"heads": heads, "depth": self.head, "columns": self.head}
             yield problem(rng, self.mmas(), [(m, n)], **shape, **self.options)
 
+    def ragged_problems(self) -> Iterator[Problem]:
+        """Yield three sets of lengths: requests without keys, with one, and beside a tile's ends.
+
+        Where each request has its own queries, there are none, one, or more than a tile has.
+        """
+        queries, keys, page = self.tile[0], self.keys, self.options.get("page", self.keys)
+        counts = [(0, 1, keys), (page + 1, 0, keys - 1, 1), (1, 2 * page, keys + 1, 0)]
+        own = [(0, 1, 2), (queries + 1, 0, 1, 1), (1, 3, queries, 0)]
+        for number, (many, few) in enumerate(zip(counts, own, strict=True)):
+            lengths = [(min(m, n), n) for m, n in zip(few, many, strict=True)]
+            if not self.options["packed"]:
+                m = 1 if "decode" in self.kind else (1, 2, min(queries, 17))[number]
+                lengths = [(m, n) for n in many]
+            shape = {"heads": 1, "depth": self.head, "columns": self.head}
+            rng = np.random.default_rng(number)
+            yield problem(rng, self.mmas(), lengths, **shape, **self.options)
+
 
 def rows() -> tuple[Row, ...]:
     """Every configuration whose tiles the sources say."""

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-import pycute_xe as cx
-from pycute_xe.arch.target import targets
-from pycute_xe.kernel import Kernel
-
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ROOT / "examples" / "gallery"
-RECORDS = ROOT / "docs" / "gallery"
+sys.path[:0] = [str(ROOT / "docs" / "hooks")]
+
+from gallery_kernels import RECORDS, SOURCES, GalleryKernel  # noqa: E402
+
+import pycute_xe as cx  # noqa: E402
+from pycute_xe.arch.target import targets  # noqa: E402
+from pycute_xe.kernel import Kernel  # noqa: E402
+
 TARGET, COMPILER = "bmg", "26.27"
 
 
@@ -30,12 +31,7 @@ def names() -> list[str]:
 
 def kernel_of(name: str) -> Kernel:
     """Return a kernel of the gallery."""
-    spec = spec_from_file_location(f"gallery_{name}", SOURCES / f"{name}.py")
-    if spec is None or spec.loader is None:
-        raise ImportError(name)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel()
+    return GalleryKernel(name).kernel
 
 
 def verdict_of(kernel: Kernel) -> dict[str, Any]:

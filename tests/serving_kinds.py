@@ -334,7 +334,9 @@ def moe_combine(rng: Rng) -> Served:
     return Served(kinds.moe_combine(), given | {"offsets": offsets}, (out,), 1e-2)
 
 
-PROVED: dict[str, Callable[[Rng], Served]] = {
+ONE = [(5, 70), (1, 130), (7, 7)]
+
+KINDS: dict[str, Callable[[Rng], Served]] = {
     "rms_norm": rms_norm,
     "layer_norm": layer_norm,
     "softmax of long rows": softmax_rows,
@@ -355,11 +357,6 @@ PROVED: dict[str, Callable[[Rng], Served]] = {
     "linear attention": linear_attention(slots=False),
     "routing": moe_routing,
     "counts of experts": moe_counts,
-}
-"""Those that `verify` proves for all sizes."""
-
-ONE = [(5, 70), (1, 130), (7, 7)]
-LOOKED_UP: dict[str, Callable[[Rng], Served]] = {
     "rope": rope,
     "cache write, tokens first": kv_cache_write("tokens", None),
     "cache write, heads first, s8": kv_cache_write("heads", "s8"),
@@ -376,20 +373,7 @@ LOOKED_UP: dict[str, Callable[[Rng], Served]] = {
     "weighted combine": moe_combine,
     "linear attention, slots": linear_attention(slots=True),
 }
-"""Those that look tables up."""
-
-_DECIDED = (
-    "rope",
-    "chunked prefill, pages",
-    "chunked prefill, FP8 pages",
-    "MLA, pages",
-    "experts, starts",
-    "experts, tiles",
-    "weighted combine",
-)
-PROVED |= {name: LOOKED_UP.pop(name) for name in _DECIDED}
-
-KINDS = PROVED | LOOKED_UP
+"""Each is proved for all sizes."""
 
 
 def served(name: str) -> Served:

@@ -1,4 +1,4 @@
-"""The site's search: thirty terms, each with the page that it must list first.
+"""The site's search: sixty terms, each with the page that it must list first.
 
 Called by site_browser.py. Each term is typed into the page's own field, and the first link that
 the page then lists is compared.
@@ -46,6 +46,37 @@ FIRST: tuple[tuple[str, str], ...] = (
     ("XE_2D_U16x32x16_LD_N", "atoms/names/XE_2D_U16x32x16_LD_N/"),
     ("XE_DPAS_TT", "api/atom/XE_DPAS_TT-type/"),
     ("run on GPU", "run_on_gpu/"),
+    ("who holds element", "wanted/"),
+    ("tile refused", "wanted/"),
+    ("why is my tile refused", "wanted/"),
+    ("who owns", "atoms/ownership/"),
+    ("packed", "atoms/ownership/"),
+    ("vnni", "api/atom/XE_LOAD_2D_VNNI-type/"),
+    ("spill", "made/"),
+    ("slm", "slm/"),
+    ("barrier", "slm/"),
+    ("stream-k", "schedules/"),
+    ("split-k", "schedules/"),
+    ("persistent", "schedules/"),
+    ("softmax", "gallery/kernel-row-softmax/"),
+    ("flash attention", "attention/"),
+    ("paged attention", "lengths_and_pages/"),
+    ("varlen", "lengths_and_pages/"),
+    ("kv cache", "lengths_and_pages/"),
+    ("moe", "mixture_of_experts/"),
+    ("bf16", "gemm/"),
+    ("int4", "mixed/"),
+    ("fp8", "gallery/kernel-fp8/"),
+    ("scales", "mixed/"),
+    ("relu", "epilogues/"),
+    ("atomic", "atoms/linear/"),
+    ("timing", "machine_code/"),
+    ("roofline", "cost/"),
+    ("counterexample", "proofs/"),
+    ("proof", "proofs/"),
+    ("triton", "from_triton_and_xegpu/"),
+    ("xegpu", "xegpu/"),
+    ("reorder", "api/atom/reorder/"),
 )
 """Terms, and the address that each must list first."""
 

@@ -1,7 +1,7 @@
 """Random programs that look up tables, what they claim, and the truth by all small tables.
 
-A quarter each: one lookup and arithmetic on it, nested lookups, rows of owners, and sums over
-segments. The truth is a formula of its own: indices evaluated for all tables at once.
+A quarter each: arithmetic on lookups, nested lookups, scatters (`table_scatters`), and segments:
+rows of owners and sums over segments. The truth is a formula of its own, in `table_truth`.
 """
 
 from __future__ import annotations
@@ -9,99 +9,97 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
+from table_scatters import scatter
+from table_truth import Program, column, count, looked, truth, value
 
 from pycute_xe.kernel import Claim, Element, Index, Kernel, KernelBuilder, Operand, Specification
-from pycute_xe.kernel.index import Looked, Quotient
+from pycute_xe.kernel.index import Condition, Looked
 from pycute_xe.kernel.spec.expression import Const, Expression, Total, Where, total
-from pycute_xe.kernel.spec.tables import Assumption, AtMost, InRange, Rising
+from pycute_xe.kernel.spec.tables import (
+    Assumption,
+    AtMost,
+    Distinct,
+    InRange,
+    Permutation,
+    Rising,
+    Sorted,
+)
 
-__all__ = ["KINDS", "Program", "program", "truth"]
+__all__ = ["KINDS", "program", "truth"]
 
 Array = Any
 T, H = Index("t"), Index("h")
 
+# ------------------------------------------------------------ rows that are looked up
+
 
 @dataclass(frozen=True)
-class Program:
-    """A kernel, and its truth: given sizes and all tables, is it right for each of them?"""
+class Row:
+    """Which row of A is meant at t: one where a condition holds, another one elsewhere."""
 
-    kernel: Kernel
-    kind: str
-    told: str
-    right: Callable[[Mapping[str, int], Mapping[str, Array]], Array]
-    tables: tuple[str, ...]
-    sizes: tuple[dict[str, int], ...]
+    then: Index
+    condition: Condition | None = None
+    otherwise: Index = T
 
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        """Its indices."""
+        c = self.condition
+        return (self.then,) if c is None else (self.then, self.otherwise, c.index, c.below)
 
-def looked(operand: str, at: Index) -> Index:
-    """Return an entry of a table."""
-    return Index.element(operand, at)
+    def changed(self, change: Callable[[Index], Index]) -> Row:
+        """Return it with its rows changed."""
+        return replace(self, then=change(self.then), otherwise=change(self.otherwise))
 
+    def expression(self) -> Expression:
+        """Return it as a claim says it."""
+        rows = [Element("A", (index, H)) for index in (self.then, self.otherwise)]
+        if self.condition is None:
+            return rows[0]
+        return Where(self.condition.index, self.condition.below, *rows)
 
-# ------------------------------------------------------------ indices at all tables
+    def at(self, names: Mapping[str, Any], tables: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return the row for all tables, and whether all that is looked up for it is inside."""
+        found, fine = column(self.then, names, tables)
+        if self.condition is None:
+            return found, fine
+        one, ok = column(self.condition.index, names, tables)
+        other, also = column(self.condition.below, names, tables)
+        second, good = column(self.otherwise, names, tables)
+        holds = one < other
+        return np.where(holds, found, second), ok & also & np.where(holds, fine, good)
 
-
-def value(index: Index, names: Mapping[str, Array], tables: Mapping[str, Array]) -> Array:
-    """Return an index for all tables at once, and whether all lookups are inside: (value, ok)."""
-    out: Array = index.offset
-    ok: Array = True
-    for atom, scale in index.terms:
-        match atom:
-            case str():
-                part, fine = names[atom], True
-            case Quotient(inner, divisor):
-                part, fine = value(inner, names, tables)
-                part = part // divisor
-            case Looked(operand, ()):
-                part, fine = tables[operand], True
-            case Looked(operand, (at,)):
-                place, fine = value(at, names, tables)
-                place, table = np.atleast_2d(place), tables[operand]
-                inside = (place >= 0) & (place < table.shape[1])
-                shape = (table.shape[0], *np.shape(place)[1:])
-                kept = np.broadcast_to(np.where(inside, place, 0), shape)
-                flat = kept.reshape(table.shape[0], -1)
-                part = np.take_along_axis(table, flat, axis=1).reshape(kept.shape)
-                fine = fine & inside
-            case _:
-                raise AssertionError(atom)
-        out, ok = out + scale * part, ok & fine
-    return out, ok
+    def __str__(self) -> str:
+        """As it is claimed."""
+        return str(self.expression())
 
 
-def every_table(shapes: Mapping[str, int], most: int) -> dict[str, Array]:
-    """Return all tables of some lengths with entries below a number, side by side."""
-    count = sum(shapes.values())
-    rows = np.array(list(product(range(most), repeat=count)), np.int64).reshape(-1, count)
-    out: dict[str, Array] = {}
-    start = 0
-    for name, length in shapes.items():
-        out[name] = rows[:, start : start + length]
-        start += length
-    return out
-
-
-# ------------------------------------------------------------ programs
-
-
-def _gathered(
-    name: str, index: Index, claimed: Index, assumed: tuple[Assumption, ...], rows: Index
-) -> Kernel:
-    """Return ``D[t, h] = A[claimed(t), h]``, in which the row at ``index`` is loaded."""
+def _kernel(name: str, row: Row, rows: Index) -> Kernel:
+    """Return the kernel that stores the row of A to row t of D."""
     k = KernelBuilder(name, 1)
     A = k.input("A", "f32", ("P", 16))
-    for table in sorted({x.operand for x in index.looked_up}):
+    for table in sorted({x.operand for index in row.indices for x in index.looked_up}):
         k.input(table, "s32", (rows,))
     D = k.output("D", "f32", ("M", 16))
     (t,) = k.grid(t="M")
-    k.load("x", A, (1, 16), at=(index.substitute({"t": t}), 0))
-    k.store(D, "x", at=(t, 0))
-    claims = (Claim("D", ("t", "h"), Element("A", (claimed, H))),)
-    return with_claims(k.build(), claims, assumed, {"T": (rows,), "U": (rows,)})
+    named = {"t": t}
+
+    def moved(index: Index) -> None:
+        k.load("x", A, (1, 16), at=(index.substitute(named), 0))
+        k.store(D, "x", at=(t, 0))
+
+    if row.condition is None:
+        moved(row.then)
+        return k.build()
+    one, other = (i.substitute(named) for i in (row.condition.index, row.condition.below))
+    with k.when(one < other):
+        moved(row.then)
+    with k.when(other < one + 1):
+        moved(row.otherwise)
+    return k.build()
 
 
 def with_claims(
@@ -132,106 +130,152 @@ def _looked_in(value: Expression) -> set[Looked]:
             return set()
 
 
-def _row_right(
-    index: Index, claimed: Index, assumed: tuple[Assumption, ...], modes: Mapping[str, Any]
-) -> Callable[[Mapping[str, int], Mapping[str, Array]], Array]:
+def _right(row: Row, claimed: Row) -> Callable[[Mapping[str, int], Mapping[str, Array]], Array]:
     def right(sizes: Mapping[str, int], tables: Mapping[str, Array]) -> Array:
-        names = {**sizes, "t": np.arange(sizes["M"])[None]}
-        got, fine = value(index, names, tables)
-        wanted, defined = value(claimed, names, tables)
-        inside = (wanted >= 0) & (wanted < sizes["P"])
-        good = fine & defined & inside & (got == wanted)
-        return np.broadcast_to(good, (count(tables), sizes["M"])).all(axis=1)
+        good = np.ones(count(tables), bool)
+        for t in range(sizes["M"]):
+            names = {**sizes, "t": t}
+            got, fine = row.at(names, tables)
+            wanted, defined = claimed.at(names, tables)
+            good &= fine & defined & (got == wanted) & (wanted >= 0) & (wanted < sizes["P"])
+        return good
 
     return right
 
 
-def count(tables: Mapping[str, Array]) -> int:
-    """Return how many tables lie side by side."""
-    return next(iter(tables.values())).shape[0]
+# ------------------------------------------------------------ indices at random
 
 
-def _affine(rng: random.Random, inner: Index) -> Index:
-    """Return arithmetic on an index."""
-    match rng.randrange(5):
+def _argument(rng: random.Random) -> Index:
+    """Return a place in a table that t tells."""
+    last = Index("M") - 1
+    return rng.choice([T, T, T, T + 1, T // 2, T - T // 2, last - T, Index(), T % 2, last])
+
+
+def _lookup(rng: random.Random, depth: int) -> Index:
+    """Return an entry of a table; nested ones are looked up at what another one says."""
+    at = _argument(rng)
+    for _ in range(depth - 1):
+        inner = looked(rng.choice("TU"), at)
+        at = rng.choice([inner, inner, inner, inner // 2, inner + T % 2, inner - 1, T])
+    return looked(rng.choice("TU"), at)
+
+
+def _arithmetic(rng: random.Random, depth: int) -> Index:
+    """Return arithmetic on lookups."""
+    one = _lookup(rng, depth)
+    other = rng.choice([_lookup(rng, 1), one, T, Index("P") - 1])
+    match rng.randrange(12):
         case 0:
-            return inner + rng.choice([0, 1])
+            return one + rng.choice([0, 1, -1])
         case 1:
-            return inner * 2
+            return one * 2 + rng.choice([0, 1])
         case 2:
-            return (inner + rng.choice([0, 1])) // 2
+            return (one + rng.choice([0, 1, 3])) // rng.choice([2, 3])
         case 3:
-            return inner * 2 - inner
+            return one % rng.choice([2, 3])
+        case 4:
+            return one + other
+        case 5:
+            return one - other
+        case 6:
+            return one * 2 - other
+        case 7:
+            return (one + other) // 2
+        case 8:
+            return one // 2 * 2 + other % 2
         case _:
-            return inner
+            return one
 
 
-def _arguments(rng: random.Random) -> Index:
-    return rng.choice([T, T, T + 1, T // 2, T - T // 2, Index(None, 0)])
+def _row(rng: random.Random, depth: int) -> Row:
+    if rng.random() < 0.65:
+        return Row(_arithmetic(rng, depth))
+    one = rng.choice([_lookup(rng, 1), T, looked("T", T) - looked("U", T)])
+    condition = Condition(one, Index(None, rng.choice([0, 1, 2])))
+    return Row(_arithmetic(rng, depth), condition, _arithmetic(rng, 1))
 
 
-def _spare(rng: random.Random, index: Index) -> Index:
-    """Return an index that says the same in another way, or something else."""
-    match rng.randrange(6):
+def _claimed(rng: random.Random, row: Row) -> Row:
+    """Return a row that says the same in another way, or something else."""
+    at = row.condition
+    match rng.randrange(9):
         case 0:
-            return index + 1
+            return row.changed(lambda index: index + 1)
         case 1:
-            return _with_arguments(index, 1)
+            return row.changed(lambda index: _with_arguments(index, 1))
         case 2:
-            return index + T - T
-        case 3:
-            return _swapped(index)
+            return row.changed(_swapped)
+        case 3 if at is not None:
+            return replace(row, condition=Condition(at.index + 1, at.below))
+        case 4 if at is not None:
+            return Row(row.otherwise, Condition(at.below, at.index + 1), row.then)
+        case 5 if at is None:
+            first = row.then.substitute({"t": Index()})
+            return Row(first, Condition(T, Index(None, 1)), row.then)
+        case 6 if at is None:
+            return Row(row.then, Condition(_lookup(rng, 1), Index(None, 2)), row.then)
         case _:
-            return index
+            return row
+
+
+def _each(index: Index, change: Callable[[Looked], Index]) -> Index:
+    """Return an index with its outer lookups changed."""
+    out = Index(None, index.offset)
+    for atom, scale in index.terms:
+        out = out + (change(atom) if isinstance(atom, Looked) else Index.of({atom: 1}, 0)) * scale
+    return out
 
 
 def _with_arguments(index: Index, more: int) -> Index:
-    out = Index(None, index.offset)
-    for atom, scale in index.terms:
-        part = Index.of({atom: 1}, 0)
-        if isinstance(atom, Looked):
-            part = Index.element(atom.operand, *(at + more for at in atom.at))
-        out = out + part * scale
-    return out
+    return _each(index, lambda x: Index.element(x.operand, *(at + more for at in x.at)))
 
 
 def _swapped(index: Index) -> Index:
-    out = Index(None, index.offset)
-    for atom, scale in index.terms:
-        part = Index.of({atom: 1}, 0)
-        if isinstance(atom, Looked):
-            part = Index.element("U" if atom.operand == "T" else "T", *atom.at)
-        out = out + part * scale
+    return _each(index, lambda x: Index.element("U" if x.operand == "T" else "T", *x.at))
+
+
+def _assumed(rng: random.Random, rows: Index, depth: int) -> list[Assumption]:
+    """Return what is assumed: of both tables, of one, or of none; now and then too little."""
+    P, out = Index("P"), list[Assumption]()
+    rises = rng.random() < 0.12
+    if rng.random() < 0.85:
+        limits = [P, P, P - 1, (P + 1) // 2, Index(None, 1)]
+        for name in "TU":
+            limit = P if rises else rng.choice(limits)
+            out.append(InRange(name, rows if depth > 1 else limit))
+            if depth > 1:
+                out.append(AtMost(looked(name, Index("i")), P - 1, (("i", rows),)))
+    if rises:
+        out.append(Rising("T", P - 1, depth == 1 and rng.random() < 0.5))
+    more = (
+        Sorted("U"),
+        Distinct("T"),
+        Permutation("U"),
+        AtMost(looked("T", Index("i")), looked("U", Index("i")), (("i", rows),)),
+    )
+    out += [one for one in more if rng.random() < 0.12]
+    if out and rng.random() < 0.1:
+        out.pop(rng.randrange(len(out)))
     return out
 
 
-ROWS = Index("M") + 1
-MODES = {"T": (ROWS,), "U": (ROWS,)}
+def _looking(rng: random.Random, number: int, kind: str) -> Program:
+    """Return a program that loads a row that is looked up."""
+    depth = rng.choice([2, 2, 3]) if kind == "nested" else 1
+    rows = Index("M") + rng.choice([0, 1, 1])
+    row = _row(rng, depth)
+    claimed = _claimed(rng, row)
+    assumed = tuple(_assumed(rng, rows, depth))
+    kernel = _kernel(f"{kind}_{number}", row, rows)
+    claims = (Claim("D", ("t", "h"), claimed.expression()),)
+    kernel = with_claims(kernel, claims, assumed, {"T": (rows,), "U": (rows,)})
+    told = f"D[t] = {row}, claimed {claimed}; {'; '.join(map(str, assumed))}; {rows} entries"
+    sizes = tuple({"M": m, "P": p} for m in (1, 2, 3) for p in (1, 2, 3, 4, 6))
+    return Program(kernel, kind, told, _right(row, claimed), ("T", "U"), sizes)
 
 
-def _lookups(rng: random.Random, number: int, nested: bool) -> Program:
-    inner = looked(rng.choice("TU"), _arguments(rng))
-    if nested:
-        inner = looked(rng.choice("TU"), rng.choice([inner, inner, inner // 2]))
-    index = _affine(rng, inner)
-    claimed = _spare(rng, index)
-    twice = rng.random() < 0.8
-    assumed: list[Assumption] = []
-    if twice:
-        below = rng.choice([Index("P"), (Index("P") - 1), (Index("P") + 1) // 2, Index("P")])
-        if nested:
-            assumed += [InRange(name, ROWS) for name in "TU"]
-            assumed += [AtMost(looked(x, Index("i")), Index("P") - 1, (("i", ROWS),)) for x in "TU"]
-        else:
-            assumed += [InRange(name, below) for name in "TU"]
-    if rng.random() < 0.3:
-        assumed.append(Rising("T", Index("P") - 1, whole=rng.random() < 0.5))
-    kernel = _gathered(f"lookup_{number}", index, claimed, tuple(assumed), ROWS)
-    told = f"D[t] = A[{index}], claimed A[{claimed}]; {'; '.join(map(str, assumed))}"
-    right = _row_right(index, claimed, tuple(assumed), MODES)
-    sizes = tuple({"M": m, "P": p} for m in (1, 2) for p in (1, 2, 4, 6))
-    return Program(kernel, "nested" if nested else "lookup", told, right, ("T", "U"), sizes)
-
+# ------------------------------------------------------------ segments
 
 B, S = Index("b"), Index("U")
 
@@ -370,19 +414,19 @@ def _segment_right(
     for e in range(sizes["U"] - 1):
         mine, theirs = np.zeros((n, rows), np.int64), np.zeros((n, rows), np.int64)
         names = {**sizes, "e": np.array([[e]])}
-        ends = [_column(value(index, names, tables), n) for index in (first, last)]
+        ends = [column(index, names, tables) for index in (first, last)]
         good &= ends[0][1] & ends[1][1]
         start, end = looked("starts", Index("e")), looked("starts", Index("e") + 1)
-        (begins, fine), (stops, also) = (_column(value(i, names, tables), n) for i in (start, end))
+        (begins, fine), (stops, also) = (column(i, names, tables) for i in (start, end))
         good &= fine & also
         for r in range(-2, 9):
             does = (ends[0][0] <= r) & (r < ends[1][0])
-            at, fine = _column(value(row, {**names, "r": np.array([[r]])}, tables), n)
+            at, fine = column(row, {**names, "r": np.array([[r]])}, tables)
             good &= ~does | fine
             hits = np.flatnonzero(does & fine & (at >= 0) & (at < rows))
             mine[hits, at[hits]] += 1
             does = (r >= 0) & (begins + r < stops)
-            at, fine = _column(value(source, {**names, "j": np.array([[r]])}, tables), n)
+            at, fine = column(source, {**names, "j": np.array([[r]])}, tables)
             good &= ~does | (fine & (at >= 0) & (at < rows))
             hits = np.flatnonzero(does & fine & (at >= 0) & (at < rows))
             theirs[hits, at[hits]] += 1
@@ -390,86 +434,16 @@ def _segment_right(
     return good
 
 
-def _column(pair: tuple[Array, Array], n: int) -> tuple[Array, Array]:
-    found, fine = (np.broadcast_to(x, (n, 1))[:, 0] for x in pair)
-    return found, fine
-
-
-KINDS = ("lookup", "nested", "owned", "segment")
+KINDS = ("arithmetic", "nested", "scatter", "segment")
 
 
 def program(number: int) -> Program:
     """Return one of the programs: the same for the same number."""
     rng = random.Random(number)
     match KINDS[number % 4]:
-        case "lookup":
-            return _lookups(rng, number, nested=False)
-        case "nested":
-            return _lookups(rng, number, nested=True)
-        case "owned":
-            return _owned(rng, number)
+        case "arithmetic" | "nested" as kind:
+            return _looking(rng, number, kind)
+        case "scatter":
+            return scatter(rng, number)
         case _:
-            return _segment(rng, number)
-
-
-MOST = {1: 6, 2: 6, 3: 6, 4: 4, 5: 3, 6: 3}
-"""Below what entries are, by how many a problem has."""
-
-
-def truth(one: Program) -> bool | None:
-    """Whether a program is right for all small sizes and all small tables that are allowed.
-
-    None where none are allowed.
-    """
-    modes = {o.name: o.modes for o in one.kernel.operands}
-    assert one.kernel.computes is not None
-    some = False
-    for sizes in one.sizes:
-        known = [t for t in one.tables if t in modes]
-        shapes = {t: modes[t][0].at(sizes) if modes[t] else 1 for t in known}
-        length = sum(shapes.values())
-        tables = every_table(shapes, MOST.get(length, 2))
-        kept = np.ones(count(tables), bool)
-        for assumption in one.kernel.computes.tables:
-            kept &= keeps(assumption, modes, tables, sizes)
-        tables = {name: table[kept] for name, table in tables.items()}
-        some = some or count(tables) > 0
-        if count(tables) and not one.right(sizes, tables).all():
-            return False
-    return True if some else None
-
-
-def keeps(
-    one: Assumption, modes: Mapping[str, Any], tables: Mapping[str, Array], sizes: Mapping[str, int]
-) -> Array:
-    """Return which of many tables keep an assumption: its laws at all values of their variables."""
-    out = np.ones(count(tables), bool)
-    for law in one.laws(modes):
-        ranges = (range(max(0, extent.at(sizes))) for _, extent in law.over)
-        for place in product(*ranges):
-            named = zip((name for name, _ in law.over), place, strict=True)
-            names = {**sizes, **{name: np.array([[at]]) for name, at in named}}
-
-            def holds(left: Index, right: Index, sign: str, at: Mapping[str, Any] = names) -> Array:
-                sides = (_entry(side, at, tables) for side in (left, right))
-                return SIGNS[sign](*sides)
-
-            asked = np.ones(count(tables), bool)
-            for relation in law.when:
-                asked &= holds(*relation)
-            met = [holds(*relation) for relation in law.then]
-            out &= ~asked | (np.all(met, axis=0) if law.joined else np.any(met, axis=0))
-    return out
-
-
-SIGNS: dict[str, Callable[[Array, Array], Array]] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    "=": np.equal,
-    "!=": np.not_equal,
-}
-
-
-def _entry(index: Index, names: Mapping[str, Any], tables: Mapping[str, Array]) -> Array:
-    found, _ = _column(value(index, names, tables), count(tables))
-    return found
+            return rng.choice([_owned, _segment])(rng, number)

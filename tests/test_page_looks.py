@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import drawings
 import page_looks
 import pytest
 
@@ -15,7 +16,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 def test_drawings_on_the_site_follow_its_theme_switch() -> None:
     drawing = cx.draw(cx.Layout((2, 4), (4, 1))).svg
     assert "prefers-color-scheme" in drawing  # elsewhere they follow the system
-    shown = page_looks.on_page_content(f"<p>{drawing}</p>")
+    shown = drawings.shown(drawing)
     assert "prefers-color-scheme" not in shown
     assert shown.count("[data-md-color-scheme=slate]{") == 1
 
@@ -23,8 +24,10 @@ def test_drawings_on_the_site_follow_its_theme_switch() -> None:
 def test_a_drawing_that_is_wider_than_its_page_scrolls_in_a_box_wherever_it_stands() -> None:
     drawing = cx.draw(cx.Layout((4, 200))).svg
     for before, after in (("", ""), ("<p>", "</p>"), ("<figure>", "</figure>")):
-        shown = page_looks.on_page_content(before + drawing + after)
-        assert shown.startswith(f"{before}{page_looks.BOX}<svg ")
+        marked = drawings.on_page_markdown(before + drawing + after)
+        assert "<svg" not in marked
+        shown = drawings.on_post_page(marked)
+        assert shown.startswith(f"{before}{drawings.BOX}<svg ")
         assert shown.endswith(f"</svg></span>{after}")
     style = (DOCS / "assets" / "site.css").read_text()
     assert "overflow-x: auto" in style.partition(".md-typeset .drawing {")[2].partition("}")[0]

@@ -11,12 +11,14 @@ from xml.etree import ElementTree
 import api_pages
 import atom_names
 import atom_sizes
+import drawings
 import executed
 import exercises
 import figure_modes
 import gallery_kernels
 import gallery_page
 import gallery_records
+import kernel_pictures
 import page_looks
 import pytest
 import repository
@@ -157,6 +159,39 @@ def test_the_gallery_finds_by_operation_atom_type_and_target() -> None:
         assert re.search(rf'data-{facet}="[^"]*\b{value}\b', page), value
 
 
+def test_a_kernel_s_page_shows_its_subgroups_and_the_work_items_of_one() -> None:
+    page = gallery_kernels.GalleryKernel("gemm").body
+    groups, items = (
+        ElementTree.fromstring(svg)
+        for svg in re.findall(r'<svg [^>]*class="small".*?</svg>', page, re.DOTALL)
+    )
+    assert groups.get("data-owners") == "subgroup"
+    shared, places = "{http://www.w3.org/2000/svg}g", [32 * 32, 32 * 64, 32 * 64]
+    counts = [int(str(part.get("data-cells"))) for part in groups.iter(shared)]
+    assert sum(counts) == sum(places)
+    # Rows of A are shared by the subgroups side by side, columns of B by those below each other.
+    owners = [str(part.get("class")).split()[2:] for part in groups.iter(shared)]
+    assert owners[:4] == [["t0", "t1"], ["t2", "t3"], ["t0", "t2"], ["t1", "t3"]]
+    held = [int(str(part.get("data-cells"))) for part in items.iter(shared)]
+    assert held == [32] * 16 + [64] * 16 + [32] * 16
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", gallery_records.names())
+def test_a_kernel_is_pictured_as_its_statements_fill_registers(name: str) -> None:
+    """The picture is of what the MMA multiplies; `draw` of the kernel follows its statements."""
+    kernel = gallery_records.kernel_of(name)
+    shown = list(kernel_pictures.panels(kernel))
+    assert shown
+    if "of the MMA" in shown[0].name:
+        for mine, whole in zip(shown, cx.draw(kernel).scene.panels, strict=False):
+            seen = [
+                {(c.row, c.col, c.colour, dict(c.data).get("value")) for c in panel.cells}
+                for panel in (mine, whole)
+            ]
+            assert seen[0] == seen[1], mine.name
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("name", gallery_records.names())
 def test_what_is_recorded_of_a_kernel_is_the_kernel(name: str) -> None:
@@ -185,7 +220,8 @@ def test_a_copy_exchanges_the_names_of_its_block_by_mode() -> None:
         "V": "XE_2D_U16x16x16_LD_V",
     }
     assert figure_modes.modes("XE_2D_U32x8x16_ST_N") == {}
-    html = page_looks.themed(atom_names.page("XE_2D_U16x16x16_LD_N"))
+    html = drawings.on_page_markdown(atom_names.page("XE_2D_U16x16x16_LD_N"))
+    html = drawings.on_post_page(html)
     assert re.findall(r'<template data-mode="(\w+)"', html) == ["V", "T"]
 
 
@@ -204,13 +240,11 @@ def test_prefetches_weigh_less_than_their_loads() -> None:
     assert search_weights.weight("atoms/names/XE_2D_U16x8x16_LD_N-PREFETCH.md") < load
 
 
-def test_only_the_lists_beside_a_page_are_closed_up() -> None:
-    lists = '<div class="md-sidebar md-sidebar--primary">\n <ul>\n </ul>\n'
-    page = f'<pre>a\n\n<b>\n </b></pre>{lists}<div class="md-content"><pre><i>\n </i></pre>'
-    shown = page_looks.on_post_page(page)
-    assert "<b>\n </b>" in shown
-    assert "<i>\n </i>" in shown
-    assert "<ul></ul>" in shown
+def test_all_of_a_page_but_listings_and_scripts_is_closed_up() -> None:
+    kept = "<pre>a\n\n<b>\n </b></pre>", "<script>a\n  b</script>", "<textarea> \n</textarea>"
+    for listing in kept:
+        page = f"<ul>\n <li>a  b\n\n</li>\n</ul>\n\n{listing}\n\n"
+        assert page_looks.on_post_page(page) == f"<ul> <li>a b </li> </ul> {listing} "
 
 
 EXAMPLE = """Before.

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from runpy import run_path
 from typing import Any
+
+import kernel_pictures
+
+from pycute_xe.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES, RECORDS = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
@@ -48,6 +53,11 @@ class GalleryKernel:
     def record(self) -> dict[str, Any]:
         """What is recorded of it."""
         return json.loads((RECORDS / f"{self.name}.json").read_text(encoding="utf-8"))
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return run_path(str(SOURCES / f"{self.name}.py"))["kernel"]()
 
     @property
     def code(self) -> str:
@@ -135,6 +145,9 @@ class GalleryKernel:
                 self.record["listing"],
                 "```",
                 "",
+                "## Who owns what",
+                "",
+                *kernel_pictures.section(self.kernel),
                 "## Proof",
                 "",
                 "| | | |",
@@ -151,7 +164,9 @@ class GalleryKernel:
                 "",
                 f'<figure class="mosaic" markdown="0">{squares}{self._legend}</figure>',
                 "",
-                f'<div class="beside" data-search-exclude markdown="0">{self._beside}</div>',
+                # Not a div: the search would read on at the end of the first one inside.
+                f'<section class="beside" data-search-exclude markdown="0">{self._beside}'
+                "</section>",
             ]
         )
 

@@ -7,11 +7,13 @@ built. Kernels are files of examples/gallery/, shown with what docs/gallery/ rec
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from html import escape
+from itertools import product
+from operator import xor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import gallery_kernels
@@ -21,8 +23,10 @@ from mkdocs.structure.files import File, Files
 
 from pycute_xe import Layout, draw, size
 from pycute_xe.algebra import laws
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError
 from pycute_xe.expressions import evaluate, outermost
+from pycute_xe.kernel.spec.equations import read_index
 from pycute_xe.playground import answer
 
 ROWS = Path(__file__).resolve().parents[1] / "gallery.toml"
@@ -74,13 +78,14 @@ def _claimed(row: dict[str, str]) -> tuple[str, str, str]:
     A row with a formula claims that; else the law of the operation is judged at every coordinate.
     """
     expression, value = row["expression"], evaluate(row["expression"])
-    if "formula" in row:
-        count = _agrees(row["id"], value, row["formula"])
+    if "formula" in row and isinstance(value, (Layout, ComposedLayout)):
+        names = _agrees(row["id"], value, row["formula"])
         operation = expression.partition("(")[0] or "layout"
         if not operation.isidentifier():
             operation = "swizzle" if operation.startswith("Sw") else "layout"
+        count = size(value)
         shown = f"the formula and the layout were compared at each of the {count} coordinates"
-        return f"takes the coordinate `({_names(value)})` to `{row['formula']}`", shown, operation
+        return f"takes the coordinate `({names})` to `{row['formula']}`", shown, operation
     function, operands = outermost(expression)
     operation = function.__name__
     broken = getattr(laws, operation)(*operands, value)
@@ -94,31 +99,17 @@ def _claimed(row: dict[str, str]) -> tuple[str, str, str]:
     return f"the law of `{operation}`: {rule}", proof.replace("each of", "each of the"), operation
 
 
-def _names(value: object) -> str:
-    rank = len(value.shape) if isinstance(value.shape, tuple) else 1  # type: ignore[attr-defined]
-    return ", ".join("ijk"[:rank])
-
-
-def _agrees(name: str, value: object, formula: str) -> int:
-    """Compare a layout with a formula of its coordinates; return how many there are."""
-    shape = value.shape if isinstance(value.shape, tuple) else (value.shape,)  # type: ignore[attr-defined]
-    extents = [size(mode) for mode in shape]
-    code = compile(formula, name, "eval")
-    count = 0
-    for at in _coordinates(extents):
-        said = eval(code, {"__builtins__": {}}, dict(zip("ijk", at, strict=False)))  # noqa: S307
-        if value(*at) != said:  # type: ignore[operator]
-            raise ValueError(f"{name}: {at} is taken to {value(*at)}, not to {said}")  # type: ignore[operator]
-        count += 1
-    return count
-
-
-def _coordinates(extents: list[int]) -> Iterator[tuple[int, ...]]:
-    if not extents:
-        yield ()
-        return
-    for rest in _coordinates(extents[1:]):
-        yield from ((first, *rest) for first in range(extents[0]))
+def _agrees(name: str, value: Layout | ComposedLayout, formula: str) -> str:
+    """Compare a layout with a formula of its coordinates; return their names."""
+    shape = value.shape if isinstance(value.shape, tuple) else (value.shape,)
+    names = ("i", "j", "k")[: len(shape)]
+    parts = [read_index(part, names, "gallery") for part in formula.split("^")]
+    for at in product(*(range(size(mode)) for mode in shape)):
+        coordinate = dict(zip(names, at, strict=True))
+        said = reduce(xor, (part.at(coordinate) for part in parts))
+        if value(*at) != said:
+            raise ValueError(f"{name}: {at} is taken to {value(*at)}, not to {said}")
+    return ", ".join(names)
 
 
 def _thumbnail(expression: str) -> str:
@@ -128,8 +119,8 @@ def _thumbnail(expression: str) -> str:
         return small_pictures.words(str(evaluate(expression)))
 
 
-def _body(row: dict[str, str], worked: dict[str, object], claim: str, proof: str) -> str:
-    expression, value = row["expression"], worked["parts"][0][1]  # type: ignore[index]
+def _body(row: dict[str, str], worked: dict[str, Any], claim: str, proof: str) -> str:
+    expression, value = row["expression"], worked["parts"][0][1]
     asked = urlencode({"kind": "expression", "text": expression})
     shown = f"`{expression}` = `{value}`" if value != expression else f"`{value}`"
     lines = [

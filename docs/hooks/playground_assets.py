@@ -18,6 +18,8 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 
+from pycute_xe.playground.atoms import known_names
+
 ROOT = Path(__file__).resolve().parents[2]
 PYODIDE = "314.0.7"
 """The version of the package ``pyodide`` on npm."""
@@ -88,8 +90,7 @@ PACK = """
 import sys, zipfile
 from pathlib import Path
 from py_compile import PycInvalidationMode, compile as compiled
-from pycute_xe.playground import answer, known_names
-known_names()
+from pycute_xe.playground import answer
 for request in (
     {"kind": "expression", "text": "composition((6,2):(8,2), (4,3):(3,1))"},
     {"kind": "atom", "name": "XE_2D_U16x32x16_LD_V"},
@@ -99,18 +100,18 @@ for request in (
     assert "error" not in answer(request), answer(request)
 loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
 root = Path(sys.modules["pycute_xe"].__file__).parent
-with zipfile.ZipFile("/tmp/library.zip", "w", zipfile.ZIP_DEFLATED) as out:
+with zipfile.ZipFile("/tmp/library.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
     for path in sorted(root.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if str(path) in loaded:  # what is made of it stands in its place
+            made = compiled(path, "/tmp/made", invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+            out.write(made, path.relative_to(root.parent).with_suffix(".pyc"))
+        elif path.is_file() and "__pycache__" not in path.parts:
             out.write(path, path.relative_to(root.parent))
-        if str(path) in loaded:
-            done = Path(compiled(path, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH))
-            out.write(done, done.relative_to(root.parent))
 """
 
 
 def compiled(built: Path, installed: Path) -> Path:
-    """Return the wheel's files with what the browser's Python makes of its modules, as an archive.
+    """Return the wheel's files, modules as the browser's Python has compiled them, as an archive.
 
     Compiling them in the browser would take most of the time to the first answer. Where Node is
     missing, or does not do it, the wheel itself is used.
@@ -140,6 +141,7 @@ def on_post_build(config: MkDocsConfig, **_: object) -> None:
         for name in NEEDED:
             shutil.copy2(installed / name, folder / name)
         manifest = {"pyodide": PYODIDE, "wheel": compiled(wheel(folder), installed).name}
+        (folder / "names.json").write_text(json.dumps(known_names()))
     (folder / "assets.json").write_text(json.dumps(manifest) + "\n")
     _without_sources(Path(config.site_dir))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
 # The first row whose beginning fits a page's path counts. A page may say otherwise at its head.
@@ -33,11 +34,18 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("gallery", 0.5),
     ("design", 0.5),
     ("wanted", 0.5),
+    ("slm.md", 3.0),
     ("esimd2d", 0.5),
     ("lsc_manual", 0.5),
     ("lsc_binary", 0.5),
     ("", 2.0),
 )
+
+# Sections that answer what is asked most, on pages that are not about it alone.
+SECTIONS: dict[str, float] = {
+    "wanted/#see-who-holds-what-after-a-load": 6.0,
+    "wanted/#know-which-rule-refuses-my-tile": 6.0,
+}
 
 
 def weight(path: str) -> float:
@@ -45,6 +53,16 @@ def weight(path: str) -> float:
     if path.endswith("-PREFETCH.md"):
         return 0.3
     return next(raised for start, raised in WEIGHTS if path.startswith(start))
+
+
+def on_page_context(*_: object, config: MkDocsConfig, page: Page, **__: object) -> None:
+    """Raise sections, which the search has listed with their page."""
+    search = config.plugins.get("material/search")
+    if not getattr(search, "config", {}).get("enabled"):
+        return
+    for entry in search.search_index.entries:
+        if entry["location"].startswith(f"{page.url}#"):
+            entry["boost"] = SECTIONS.get(entry["location"], entry.get("boost", 1.0))
 
 
 def on_page_markdown(*_: object, page: Page, **__: object) -> None:

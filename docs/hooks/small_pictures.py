@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
@@ -17,40 +18,68 @@ from pycute_xe.drawing.style import COLOURS
 GAP = 24
 TOP = 20
 WIDEST = 640
+Place = tuple[int, int]
+"""Row and column of a grid, from 0 on."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """A grid, and who owns which places of it: owners, rows and columns, those of values in order.
+
+    Places without an owner have none; what several share has several. ``values`` is text as a
+    drawing's script reads it, empty where values do not count the places.
+    """
+
+    heading: str
+    rows: int
+    columns: int
+    owned: tuple[tuple[tuple[int, ...], list[Place], str], ...]
 
 
 def picture(name: str, panels: Sequence[Panel]) -> str:
     """Return the panels below each other as SVG; colours and frames are those of work-items."""
-    key = "".join(c if c.isalnum() else "-" for c in name)
-    parts: list[str] = []
-    y, width = 0, 0
-    for panel in panels:
-        step = min(20, max(4, WIDEST // max(len(panel.cols), 1)))
-        heading = escape(panel.heading)
-        parts.append(f'<text class="small-label" x="0" y="{y + 13}">{heading}</text>')
-        parts += _owners(panel, step, y + TOP)
-        y += TOP + step * len(panel.rows) + GAP
-        width = max(width, step * len(panel.cols), 7 * len(panel.heading) + 8)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="cx-{key}" class="small" role="img" '
-        f'aria-label="Who owns what in {escape(name)}" viewBox="0 0 {width} {y - GAP + 2}" '
-        f'width="{width}" height="{y - GAP + 2}">{"".join(parts)}</svg>'
-    )
+    return areas_picture(name, list(map(as_area, panels)))
 
 
-def _owners(panel: Panel, step: int, top: int) -> list[str]:
-    """A path per owner, of runs of cells, with the places of its values in their order."""
+def as_area(panel: Panel) -> Area:
+    """Return the places of each owner of a panel, with those of its values in their order."""
     rows = {row: at for at, row in enumerate(panel.rows)}
     cols = {col: at for at, col in enumerate(panel.cols)}
     owned: dict[int | None, list[Cell]] = defaultdict(list)
     for cell in panel.cells:
         owned[cell.colour].append(cell)
-    return [
-        _path(
-            colour, [(rows[c.row], cols[c.col]) for c in cells], step, top, _at(cells, rows, cols)
+    parts = (
+        (
+            () if colour is None else (colour,),
+            [(rows[c.row], cols[c.col]) for c in cells],
+            _at(cells, rows, cols),
         )
         for colour, cells in owned.items()
-    ]
+    )
+    return Area(panel.heading, len(rows), len(cols), tuple(parts))
+
+
+def areas_picture(
+    name: str, areas: Sequence[Area], widest: int = WIDEST, owner: str = "work-item"
+) -> str:
+    """Return areas below each other as SVG, at most so many pixels wide."""
+    key = "".join(c if c.isalnum() else "-" for c in name)
+    parts: list[str] = []
+    y, width = 0, 0
+    for area in areas:
+        step = min(20, max(4, widest // max(area.columns, 1)))
+        heading = escape(area.heading)
+        parts.append(f'<text class="small-label" x="0" y="{y + 13}">{heading}</text>')
+        parts += (_path(*part, step, y + TOP) for part in area.owned)
+        parts.append(_grid(area, step, y + TOP))
+        y += TOP + step * area.rows + GAP
+        width = max(width, step * area.columns, 7 * len(area.heading) + 8)
+    owners = "" if owner == "work-item" else f' data-owners="{owner}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="cx-{key}" class="small"{owners} role="img" '
+        f'aria-label="Who owns what in {escape(name)}" viewBox="0 0 {width} {y - GAP + 2}" '
+        f'width="{width}" height="{y - GAP + 2}">{"".join(parts)}</svg>'
+    )
 
 
 def _at(cells: list[Cell], rows: dict[int, int], cols: dict[int, int]) -> str:
@@ -62,11 +91,11 @@ def _at(cells: list[Cell], rows: dict[int, int], cols: dict[int, int]) -> str:
     return " ".join(f"{cols[cell.col]},{rows[cell.row]}" for cell in each)
 
 
-def thumbnail(panel: Panel) -> str:
-    """Return a panel's colours alone, at most 120 pixels wide and high."""
+def thumbnail(panel: Panel, widest: int = 120) -> str:
+    """Return a panel's colours alone, at most so many pixels wide and high."""
     rows = {row: at for at, row in enumerate(panel.rows)}
     cols = {col: at for at, col in enumerate(panel.cols)}
-    step = max(2, min(20, 120 // max(len(rows), len(cols))))
+    step = max(2, min(widest // 6, widest // max(len(rows), len(cols))))
     seen: dict[int | None, set[tuple[int, int]]] = defaultdict(set)
     for cell in panel.cells:
         colour = None if cell.colour is None else cell.colour % len(COLOURS)
@@ -88,25 +117,41 @@ def words(text: str) -> str:
     return f'<span class="thumb">{escape(text)}</span>'
 
 
-def _drawn(places: list[tuple[int, int]], step: int, top: int) -> str:
-    """Runs of cells as the text of a path."""
-    drawn: list[str] = []
+def _drawn(places: list[Place], step: int, top: int) -> str:
+    """Rectangles of cells as the text of a path: runs of a row, those below each other as one."""
+    runs: dict[tuple[int, int], list[int]] = defaultdict(list)
     for row, line in groupby(sorted(places), key=lambda place: place[0]):
-        for _, run in groupby(
-            enumerate(col for _, col in line), key=lambda pair: pair[1] - pair[0]
-        ):
-            at = [col for _, col in run]
-            wide = step * len(at)
-            drawn.append(f"M{step * at[0]} {top + step * row}h{wide}v{step}h-{wide}z")
-    return "".join(drawn)
+        for first, wide in _runs([col for _, col in line]):
+            runs[first, wide].append(row)
+    return "".join(
+        f"M{step * col} {top + step * row}h{step * wide}v{step * high}h-{step * wide}z"
+        for (col, wide), rows in runs.items()
+        for row, high in _runs(rows)
+    )
 
 
-def _path(colour: int | None, places: list[tuple[int, int]], step: int, top: int, at: str) -> str:
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Runs of rising numbers, each as its first and how many there are."""
+    groups = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in run] for _, run in groups]
+    return [(run[0], len(run)) for run in runs]
+
+
+def _grid(area: Area, step: int, top: int) -> str:
+    """Lines between cells."""
+    wide, high = step * area.columns, step * area.rows
+    across = "".join(f"M0 {top + step * row}h{wide}" for row in range(1, area.rows))
+    down = "".join(f"M{step * col} {top}v{high}" for col in range(1, area.columns))
+    return f'<path class="small-grid" d="{across}{down}"/>'
+
+
+def _path(owners: tuple[int, ...], places: list[Place], at: str, step: int, top: int) -> str:
     drawn = _drawn(places, step, top)
-    if colour is None:
+    if not owners:
         return f'<path class="small-rest" d="{drawn}"/>'
     values = f' data-at="{at}" data-step="{step}" data-top="{top}"' if at else ""
+    names = " ".join(f"t{owner}" for owner in owners)
     return (
-        f'<g class="c o t{colour}" data-cells="{len(places)}"{values}>'
-        f'<path fill="{COLOURS[colour % len(COLOURS)]}" d="{drawn}"/></g>'
+        f'<g class="c o {names}" data-cells="{len(places)}"{values}>'
+        f'<path fill="{COLOURS[owners[0] % len(COLOURS)]}" d="{drawn}"/></g>'
     )

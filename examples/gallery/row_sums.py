@@ -17,6 +17,9 @@ def kernel() -> Kernel:
     with k.loop("k", 0, Tiles("K", 32)) as i:
         k.load("a", A, Share(mma, "A"), at=(m * 32, i * 32))
         k.load("b", B, Share(mma, "B"), at=(i * 32, n * 64))
+        with k.when(i + 1 < Tiles("K", 32)):
+            k.prefetch(A, Share(mma, "A"), at=(m * 32, (i + 1) * 32))
+            k.prefetch(B, Share(mma, "B"), at=((i + 1) * 32, n * 64))
         k.mma("acc", "a", "b")
     k.reduce("r", "sum", "acc", axis=1)
     k.atomic_add(R, "r", at=m * 32)

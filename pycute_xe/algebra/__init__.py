@@ -7,13 +7,13 @@ the standard library.
 
 from __future__ import annotations
 
+from pycute_xe.algebra.axes import tiler_to_layout
 from pycute_xe.algebra.bits import BitMatrix, bit_matrix, from_bit_matrix
 from pycute_xe.algebra.common import greatest_common_domain
 from pycute_xe.algebra.compose import filter, filter_zeros
 from pycute_xe.algebra.inverse import complement, nullspace
 from pycute_xe.algebra.rearrange import sort, transform_layout
 from pycute_xe.algebra.refining import (
-    coalesce_z,
     common_coarsening,
     common_refinement,
     hier_unzip,
@@ -22,6 +22,7 @@ from pycute_xe.algebra.relations import is_contiguous
 from pycute_xe.algebra.swizzled import (
     blocked_product,
     coalesce,
+    coalesce_z,
     composition,
     downcast,
     flat_divide,
@@ -89,6 +90,7 @@ __all__ = [
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "tiler_to_layout",
     "transform_layout",
     "upcast",
     "with_shape",

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pycute_xe.algebra.compose import flat_modes, from_modes, joined, merged
-from pycute_xe.basis import Basis, BasisSum
+from pycute_xe.algebra.compose import as_tiler, flat_modes, from_modes, joined, merged
+from pycute_xe.basis import Basis, BasisSum, E
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout, make_layout
-from pycute_xe.typing import Mode, is_tuple
+from pycute_xe.signatures import typed
+from pycute_xe.typing import Mode, Stride, Tiler, is_tuple, naming
 
-__all__ = ["Path", "Placed", "axes_of", "along", "nested_by"]
+__all__ = [
+    "Path",
+    "Placed",
+    "along",
+    "axes_of",
+    "by_axis",
+    "entry_of",
+    "nested_by",
+    "tiler_to_layout",
+]
 
 Path = tuple[int, ...]
 """The modes of a basis element, outermost first: where an axis stands among coordinates."""
@@ -103,3 +113,31 @@ def entry_of(tree: Any, path: Path) -> Any:
             return 1
         tree = tree[mode]
     return tree
+
+
+@typed
+@naming
+def tiler_to_layout(tiler: Tiler) -> Layout:
+    """Return the layout that composes as a tiler does: entries of a tuple move along its axes.
+
+    Law: ``composition(L, tiler_to_layout(t)) == composition(L, t)``, and ``logical_divide`` by it
+    is ``zipped_divide`` by the tiler. Raises `ShapeError` for what is not a tiler, and for
+    ``None``, whose extent the layout decides. The counterpart is in NVIDIA's PyCuTe.
+
+    >>> print(tiler_to_layout((4, 5)), tiler_to_layout((Layout(4, 2), (2, 3))))
+    (4,5):(1@0,1@1) (4,(2,3)):(2@0,(1@0@1,1@1@1))
+    """
+    if not is_tuple(tiler):
+        return as_tiler(tiler)
+    parts = [tiler_to_layout(entry) for entry in tiler]
+    shapes = tuple(part.shape for part in parts)
+    return Layout(shapes, tuple(_moved(part.stride, i) for i, part in enumerate(parts)))
+
+
+def _moved(stride: Stride, axis: int) -> Stride:
+    """Return strides as those along one axis of coordinates."""
+    if isinstance(stride, BasisSum):
+        return BasisSum(tuple(Basis(term.value, (axis, *term.modes)) for term in stride.terms))
+    if isinstance(stride, Basis):
+        return Basis(stride.value, (axis, *stride.modes))
+    return tuple(_moved(d, axis) for d in stride) if is_tuple(stride) else E(axis) * stride

@@ -230,13 +230,29 @@ def _modes(columns: Sequence[int]) -> tuple[Any, Any]:
             return shape, stride
 
 
-def coalesced(layout: F2Layout) -> F2Layout:
-    """Return the same function with the fewest modes.
+def coalesced(layout: F2Layout, keeps_last: bool = False) -> F2Layout:
+    """Return the same function with the fewest modes; one of extent 1 may stay at the end.
+
+    Two modes are one where the first has a power of two for its extent, so that no index carries
+    from it, and the second goes on where it ends.
 
     >>> print(coalesced(F2Layout((2, (2, 4)), (F2(1), (F2(2), F2(9))))))
     (4,4):(F2(1),F2(9))
+    >>> print(coalesced(F2Layout((3, 2, 2), (F2(1), F2(3), F2(6)))))
+    (3,4):(F2(1),F2(3))
     """
-    return from_bit_matrix(bit_matrix(layout), None, layout.offset)
+    modes: list[tuple[int, int]] = []
+    every = list(zip(leaves(layout.shape), leaves(layout.stride), strict=True))
+    for i, (s, stride) in enumerate(every):
+        d = stride.value
+        if modes and modes[-1][0] & (modes[-1][0] - 1) == 0 and modes[-1][0] * modes[-1][1] == d:
+            modes[-1] = modes[-1][0] * s, modes[-1][1]
+        elif s != 1 or (keeps_last and i == len(every) - 1):
+            modes.append((s, d))
+    shape, stride = tuple(s for s, _ in modes), tuple(F2(d) for _, d in modes)
+    if len(modes) == 1:
+        return F2Layout(shape[0], stride[0], layout.offset)
+    return F2Layout(shape, stride, layout.offset) if modes else F2Layout(1, F2(0), layout.offset)
 
 
 def composed_bits(a: F2Layout, b: F2Layout) -> F2Layout:
@@ -276,12 +292,18 @@ def summed_bits(a: F2Layout, b: F2Layout) -> F2Layout:
 def right_inverse_of_bits(layout: F2Layout) -> F2Layout:
     """Return the longest ``R`` of a power of two with ``layout(R(i)) == i``.
 
-    Raises `DivisibilityError` where the offset 0 is not hit.
+    Longer where the last extent is no power of two and ``R`` ends with its mode. Raises
+    `DivisibilityError` where the offset 0 is not hit, or another extent is no power of two.
 
     >>> X = F2Layout((4, 4), (F2(1), F2(5)))
     >>> print(right_inverse_of_bits(X))
     (4,4):(F2(1),F2(5))
+    >>> print(right_inverse_of_bits(F2Layout((4, 3), (F2(1), F2(4)))))
+    12:F2(1)
     """
+    *inner, last = leaves(layout.shape)
+    if last & (last - 1):
+        return _right_inverse_up_to(layout, product(tuple(inner)), last)
     matrix = bit_matrix(layout)
     start = matrix.solve(layout.offset)
     if start is None:
@@ -295,6 +317,24 @@ def right_inverse_of_bits(layout: F2Layout) -> F2Layout:
     while (index := matrix.solve(1 << len(columns))) is not None:
         columns.append(index)
     return from_bit_matrix(columns, None, start)
+
+
+def _right_inverse_up_to(layout: F2Layout, start: int, last: int) -> F2Layout:
+    """Return the right inverse of a layout whose last mode, from an index on, is cut short."""
+    bits = last.bit_length()
+    flat = tuple(leaves(layout.shape))[:-1]
+    whole = F2Layout((*flat, 1 << bits), tuple(leaves(layout.stride)), layout.offset)
+    columns = bit_matrix(right_inverse_of_bits(whole)).columns
+    # The indices below the last mode, and those that count its steps in order.
+    below = [column for column in columns if column < start]
+    if list(columns[len(below) :]) == [start << i for i in range(bits)] and not layout.offset:
+        inverse = from_bit_matrix(below)
+        modes = (*leaves(inverse.shape), last), (*leaves(inverse.stride), F2(start))
+        return coalesced(F2Layout(*modes))
+    while below != list(columns[: len(below)]):
+        below.pop()
+    short = F2Layout((*flat, 1), tuple(leaves(layout.stride)), layout.offset)
+    return right_inverse_of_bits(short)
 
 
 def left_inverse_of_bits(layout: F2Layout) -> F2Layout:

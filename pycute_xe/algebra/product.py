@@ -60,9 +60,14 @@ def _repeated(block: Layout, copies: Layout) -> Layout:
     end = cosize(copies)
     most = product(block.shape) * end
     free, hole = gaps(block, most)
-    if hole is not None and product(free.shape) < end:
-        raise uneven(block, most, hole)
-    return pair(block, composition(free, copies))
+    if hole is None or product(free.shape) >= end:
+        return pair(block, composition(free, copies))
+    # What holes take up, copies may have behind all that came before.
+    free, _ = gaps(block, 2 * cosize(block) * end)
+    try:
+        return pair(block, composition(free, copies))
+    except DivisibilityError:
+        raise uneven(block, most, hole) from None
 
 
 def _room(block: Layout, copies: Layout) -> Layout:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cmp_to_key
 from typing import Any
 
 from pycute_xe.algebra.compose import composition, filter_zeros, flat_modes, from_modes
-from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
-from pycute_xe.int_tuple import leaves
+from pycute_xe.int_tuple import as_coordinate, flatten_tuple, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
+from pycute_xe.layout.core import moves
 from pycute_xe.signatures import typed
 from pycute_xe.typing import Shape, naming
 
 __all__ = ["make_layout_like", "sort", "transform_layout", "with_shape"]
-
-
-def _check_integers(operation: str, layout: Layout) -> None:
-    for d in leaves(as_layout(layout).stride):
-        if isinstance(d, Basis):
-            raise ShapeError(
-                operation,
-                {"layout": layout},
-                f"stride {d} has no place in an order of integers",
-                "use integer strides",
-            )
 
 
 @naming
@@ -32,27 +22,56 @@ def make_layout_like(layout: Layout) -> Layout:
     """Return a compact layout of the same shape whose modes run in the same order.
 
     Law: strides have the order they had, leaves of stride 0 keep it, and every offset below
-    ``cosize`` is hit. Raises `ShapeError` for basis strides. C++: ``make_layout_like``.
+    ``cosize`` is hit. Basis strides run by axis, the first fastest, then by their scale. Symbols
+    that may be in either order run left to right behind numbers, as in C++. C++: same name.
 
     >>> print(make_layout_like(Layout((2, 3, 4, 5), (0, 42, 1, 0))))
     (2,3,4,5):(0,4,1,0)
+    >>> from pycute_xe.basis import E
+    >>> print(make_layout_like(Layout((2, 3, 4), (E(1), 0, E(0)))))
+    (2,3,4):(4,0,1)
     """
-    _check_integers("make_layout_like", layout)
-    packed = make_ordered_layout(filter_zeros(layout).shape, layout.stride)
+    counted = filter_zeros(as_layout(layout)).shape
+    packed = make_ordered_layout(
+        counted, unflatten_tuple(_ranks("make_layout_like", layout), layout.shape)
+    )
     return unchecked(layout.shape, packed.stride)
+
+
+def _ranks(operation: str, layout: Layout) -> tuple[Any, ...]:
+    """Return the strides, or where they come in order if they move among coordinates."""
+    strides = flatten_tuple(layout.stride)
+    if not moves(layout.stride):
+        return strides
+    for d in strides:
+        if d != 0 and not moves(d):
+            raise ShapeError(
+                operation,
+                {"layout": layout},
+                f"the stride {d} is an offset among coordinates, and has no place in their order",
+                "give each stride an axis, or all of them none",
+            )
+    coords = [as_coordinate(d) for d in strides]
+    places = sorted(
+        range(len(coords)),
+        key=cmp_to_key(lambda i, j: (coords[j] < coords[i]) - (coords[i] < coords[j])),
+    )
+    return tuple(map(places.index, range(len(places))))
 
 
 @naming
 def sort(layout: Layout) -> Layout:
     """Return the leaves in order of their strides, the smallest in magnitude first.
 
-    Law: the same multiset of offsets; flat. Equal strides run by extent. Raises `ShapeError` for
-    basis strides. C++ sorts so inside ``complement``.
+    Law: the same multiset of offsets; flat. Equal strides run by extent; basis strides by axis, the
+    first first, then by their scale. C++ sorts so inside ``complement``.
 
     >>> print(sort(Layout((4, (2, 8)), (16, (8, 1)))))
     (8,2,4):(1,8,16)
     """
-    _check_integers("sort", layout)
+    if moves(as_layout(layout).stride):
+        ranked = zip(_ranks("sort", layout), flat_modes(layout), strict=True)
+        return from_modes(mode for _, mode in sorted(ranked, key=lambda pair: pair[0]))
     return from_modes(sorted(flat_modes(layout), key=lambda mode: (abs(mode[1]), mode[0])))
 
 

@@ -216,6 +216,7 @@ def _templates(wanted: Wanted) -> Iterator[Block2DOp]:
                 yield op
 
 
+@cache
 def _template(kind: Kind, bits: int, height: int, width: int, block: int) -> Block2DOp | None:
     """The operation, if work-items can share its block and a target has it."""
     op = Block2DOp(kind, bits, height, width, block)

@@ -2,7 +2,10 @@
 // panel, and one value of it is framed. Works from a file and in a notebook; needs nothing else.
 "use strict";
 (() => {
-  const ownerOf = (cell) => [...cell.classList].find((name) => /^t\d+$/.test(name));
+  // A cell that several share has several owners; the first is meant where one points at it.
+  const ownersOf = (cell) => [...cell.classList].filter((name) => /^t\d+$/.test(name));
+  const ownerOf = (cell) => ownersOf(cell)[0];
+  const owns = (owner, cell) => cell.classList.contains(owner);
   const number = (text) => Number(text.slice(1));
 
   function made(name, attributes = {}, text = "") {
@@ -18,17 +21,17 @@
     const small = cells.filter((cell) => cell.dataset.at);
     const places = (cell) => cell.dataset.at.split(" ").map((place) => place.split(",").map(Number));
     const count = (owner) => {
-      const own = (cell) => ownerOf(cell) === owner;
+      const own = (cell) => owns(owner, cell);
       return Math.max(0, ...whole.filter(own).map((c) => Number(c.dataset.value) + 1), ...small.filter(own).map((c) => places(c).length));
     };
     function frame(owner, value) {
       for (const mark of svg.querySelectorAll(".cx-mark")) mark.remove();
       for (const cell of svg.querySelectorAll(".cx-value")) cell.classList.remove("cx-value");
       if (value < 0) return "";
-      const own = whole.filter((cell) => ownerOf(cell) === owner && Number(cell.dataset.value) === value);
+      const own = whole.filter((cell) => owns(owner, cell) && Number(cell.dataset.value) === value);
       for (const cell of own) { cell.classList.add("cx-value"); }
       let words = own.length ? own[0].querySelector("title")?.textContent || "" : "";
-      for (const cell of small.filter((one) => ownerOf(one) === owner)) {
+      for (const cell of small.filter((one) => owns(owner, one))) {
         const place = places(cell)[value];
         if (!place) continue;
         const [step, top] = [Number(cell.dataset.step), Number(cell.dataset.top)];
@@ -54,11 +57,12 @@
 
   function equip(svg, state = { owner: "", value: -1 }) {
     const cells = [...svg.querySelectorAll("g.o")].filter(ownerOf);
-    const owners = [...new Set(cells.map(ownerOf))].sort((a, b) => number(a) - number(b));
+    const owners = [...new Set(cells.flatMap(ownersOf))].sort((a, b) => number(a) - number(b));
     if (owners.length < 2 || svg.dataset.equipped) return null;
     svg.dataset.equipped = "yes";
     const chip = new Map(cells.filter((c) => c.classList.contains("k")).map((c) => [ownerOf(c), c.textContent.trim()]));
-    const heading = svg.querySelector(".k0") ? svg.querySelector(".k0").textContent : "work-item";
+    const other = svg.dataset.owners; // what owns, where that is not a work-item
+    const heading = other || svg.querySelector(".k0")?.textContent || "work-item";
     const values = framing(svg, cells);
     const line = made("span", { class: "drawing-owner", role: "status" });
     const steps = made("span", { class: "drawing-steps" });
@@ -66,12 +70,12 @@
 
     function light(owner, value) {
       svg.classList.toggle("cx-lit", Boolean(owner));
-      for (const cell of cells) cell.classList.toggle("cx-on", ownerOf(cell) === owner);
+      for (const cell of cells) cell.classList.toggle("cx-on", owns(owner, cell));
       svg.dataset.owner = owner;
       const framed = values.frame(owner, owner ? value : -1);
       if (!owner) { line.textContent = ""; return; }
-      const places = cells.filter((c) => ownerOf(c) === owner && c.classList.contains("c"));
-      const name = `${heading} ${chip.get(owner) || owner.toUpperCase()}`.trim();
+      const places = cells.filter((c) => owns(owner, c) && c.classList.contains("c"));
+      const name = `${heading} ${other ? number(owner) : chip.get(owner) || owner.toUpperCase()}`.trim();
       const count = places.reduce((sum, place) => sum + Number(place.dataset.cells || 1), 0);
       const many = count === 1 ? "1 cell" : `${count} cells`;
       line.textContent = `${name}: ${many} of this drawing. ${framed ? `${framed}.` : ""}`;

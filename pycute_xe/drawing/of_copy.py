@@ -20,6 +20,7 @@ from pycute_xe.drawing.scene import (
     Cell,
     Panel,
     Scene,
+    demand_room,
     frames,
     make_panel,
     owned,
@@ -271,6 +272,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     tile = " × ".join(map(str, copy.tiler_mn))
     share = f"The share of one of {copy.num_subgroups} subgroups in the {tile} tile"
     title = f"Who holds what of a tiled copy, subgroup {subgroup}"
+    demand_room(title, size(copy.tiler_mn) // copy.num_subgroups)
     if not isinstance(copy.atom, CopyAtom):
         caption = [
             f"{share} of {copy.value_type}, by {copy.messages} × {copy.name}, as the tiling says.",

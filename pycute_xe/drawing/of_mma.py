@@ -18,7 +18,7 @@ from pycute_xe.drawing.images import (
     Slot,
     multiplied,
 )
-from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, make_panel, owned
+from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, demand_room, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.kernel import Kernel, Load, Reorder, Store
 from pycute_xe.layout import Layout, size
@@ -87,6 +87,7 @@ def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:
     names = _names(what, "ABC")
     check_subgroup(mma, subgroup)
     title = f"{_title(names)} of subgroup {subgroup}"
+    _demand_room(title, mma, names)
     caption = [
         _share(mma),
         *(_registers(name, _type(mma, name), mma) for name in names),
@@ -103,6 +104,7 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     check_subgroup(kernel.mma, subgroup)
     shown = what or "".join(names)
     title = f"{_title(shown)} of {kernel.name}, subgroup {subgroup}"
+    _demand_room(title, kernel.mma, names)
     caption: list[str] = [_share(kernel.mma)]
     panels: list[Panel] = []
     for name in names:
@@ -111,6 +113,11 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
         caption += lines
     caption.append(_instructions(kernel.mma, names))
     return Scene(title, tuple(caption), tuple(panels))
+
+
+def _demand_room(title: str, mma: TiledMma, names: Iterable[str]) -> None:
+    """Refuse a share with more elements than a drawing has cells, before any is looked at."""
+    demand_room(title, sum(16 * size(mma.fragment(name)[1]) for name in names))
 
 
 def _image_panel(

@@ -51,7 +51,7 @@ def operand_image(kernel: Kernel, operand: str, subgroup: int) -> tuple[Image, s
         leaf = _tile(part.node)
         if leaf is not None and not leaf.bound:
             places = leaf.table[subgroup % len(leaf.table), leaf.select]
-            modes = _modes(kernel, leaf.operand)
+            modes = _modes(kernel, leaf.operand, _tile_of(kernel, "B" if operand == "A" else "A"))
             for element, at in zip(part.elements.tolist(), places.tolist(), strict=True):
                 if min(at) > FAR // 2:  # what lies outside
                     first, second = (0 if mode is None else at[mode] for mode in modes)
@@ -88,7 +88,25 @@ def _is_apart(leaf: Leaf) -> bool:
     return len(np.unique(rows, axis=0)) == len(rows)
 
 
-def _modes(kernel: Kernel, operand: str) -> tuple[int | None, ...]:
-    """Return the operand's modes along which its tile is loaded."""
-    loads = (s for s in kernel.statements() if isinstance(s, ir.Load) and s.operand == operand)
-    return next(loads).modes
+def _tile_of(kernel: Kernel, operand: str) -> str:
+    """Return the operand of the kernel whose tile the first MMA reads as A or B, "" for none."""
+    _, content = _multiplied_first(kernel).get(operand, ("", None))
+    leaves = (_tile(part.node) for part in (content.parts if content else ()))
+    return next((leaf.operand for leaf in leaves if leaf is not None), "")
+
+
+def _modes(kernel: Kernel, operand: str, other: str) -> tuple[int | None, ...]:
+    """Return the operand's modes along which its tile is loaded, the depth last.
+
+    A share of an MMA is loaded so; a tile that is written down has the order of the operand. The
+    depth is the mode that the other operand has, too; where both or neither have it, none is moved.
+    """
+    sizes = {o.name: o.modes for o in kernel.operands}
+    along: dict[str, tuple[int | None, ...]] = {}
+    for statement in kernel.statements():
+        if isinstance(statement, ir.Load):
+            along.setdefault(statement.operand, statement.modes)
+    modes = along[operand]
+    theirs = [sizes[other][mode] for mode in along.get(other, ()) if mode is not None]
+    shared = [mode is not None and sizes[operand][mode] in theirs for mode in modes]
+    return modes[::-1] if shared == [True, False] else modes

@@ -24,9 +24,11 @@ __all__ = [
     "Panel",
     "Pictured",
     "Scene",
+    "demand_room",
     "frames",
     "make_panel",
     "marked",
+    "no_parts",
     "owned",
     "LABELLED",
     "MARGIN",
@@ -165,6 +167,17 @@ Cellular: TypeAlias = tuple[int, int, int]
 Arrow: TypeAlias = tuple[Cellular, Cellular]
 
 
+def demand_room(title: str, cells: int) -> None:
+    """Raise `ShapeError` when there are more cells than a drawing can show; best before any is."""
+    if cells > CELL_LIMIT:
+        raise ShapeError(
+            "draw",
+            {"drawing": title},
+            f"{cells} cells are more than a drawing can show ({CELL_LIMIT})",
+            "draw one operand, or a part: a mode, a slice, an atom",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """A title, a caption of several lines, panels, and the meaning of the colours.
@@ -183,13 +196,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         """Refuse too many cells."""
-        if self.cells > CELL_LIMIT:
-            raise ShapeError(
-                "draw",
-                {"drawing": self.title},
-                f"{self.cells} cells are more than a drawing can show ({CELL_LIMIT})",
-                "draw one operand, or a part: a mode, a slice, an atom",
-            )
+        demand_room(self.title, self.cells)
 
     @property
     def cells(self) -> int:
@@ -578,3 +585,13 @@ class Plan:
             )
             for panel in self.scene.panels
         )
+
+
+def no_parts(x: object, what: str | None) -> ShapeError:
+    """Return the refusal of a part, of what has none."""
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__, "what": what},
+        "only kernels, MMAs and copy atoms have parts to choose",
+        "leave what out",
+    )

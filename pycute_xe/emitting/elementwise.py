@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from pycute_xe.arch.regions import passes
 from pycute_xe.bulk import table
+from pycute_xe.converting import convert
 from pycute_xe.emitting.instructions import (
     Alu,
     Flags,
@@ -428,11 +429,28 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[lis
         }
         write = _Write(registers, kernel, places, at)
         to = place(registers.view(target.name, kind), kind, at, None)
-        if is_exact(as_numeric("f32"), numeric):
+        mask = _mask(registers, statement.value, numeric)
+        if mask is not None:
+            write.masked(*mask, place(registers.view(target.name, "uw"), "uw", at, None))
+        elif is_exact(as_numeric("f32"), numeric):
             write.into(statement.value, to)
         else:
             write.rounding(statement.value, numeric, to)
         yield write.out
+
+
+def _mask(
+    registers: Registers, value: Expression, numeric: Numeric
+) -> tuple[Where, str, Number] | None:
+    """Return a mask of a fragment of 16 bits: its elements need not be widened; None for others."""
+    match value:
+        case Where(_, _, Slot(name), Const(given)) if numeric.bits == 16:
+            kept = convert(np.array([given]), numeric)
+            if registers.fragment(name).value_type != numeric or kept.astype(float)[0] != given:
+                return None
+            return value, name, number(int(kept.view(np.uint16)[0]), "uw")
+        case _:
+            return None
 
 
 class _Write(Reading):
@@ -471,6 +489,14 @@ class _Write(Reading):
         to, read = self.fresh()
         self.alu("mov", to, source)
         return read
+
+    def masked(self, value: Where, name: str, otherwise: Number, to: Place) -> None:
+        """Write elements of a fragment of 16 bits, or a number, by a condition."""
+        read = self.read(name, self.registers.fragment(name).value_type, self.places[name])
+        flags = self.registers.flags()
+        self.out.append(compared(self.registers, value, self.first))
+        then = replace(read, name=self.registers.view(name, "uw"), kind="uw")
+        self.alu("sel", to, then, otherwise, where=flags)
 
     def chosen(self, value: Where, to: Place) -> None:
         """Write one of two values by a condition, lane by lane where it names the element."""

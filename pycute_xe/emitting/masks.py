@@ -143,21 +143,24 @@ def lane_numbers(registers: asm.Registers) -> Iterator[asm.Alu]:
 def compared(registers: asm.Registers, value: Where, first: int) -> asm.Alu:
     """Return the comparison that sets the predicate for 16 elements from ``first`` on.
 
-    Raises `KernelError` where neither all lanes agree nor each is one further than the one before.
+    Raises `KernelError` where neither all lanes agree nor each is one further than the one before,
+    and no region of lanes' numbers reads how far each is, as in registers that pack several rows.
     """
     flags = registers.flags()
     own, rest = _parted(value)
     steps = [own.at({ELEMENT_INDEX: first + lane}) for lane in range(LANES)]
-    step = steps[1] - steps[0]
-    if step not in (-1, 0, 1) or steps != [steps[0] + lane * step for lane in range(LANES)]:
+    apart = [step - steps[0] for step in steps]
+    sign = -1 if min(apart) < 0 else 1
+    walk = asm.region([sign * distance for distance in apart])
+    if walk is None or not all(0 <= sign * distance < LANES for distance in apart):
         raise _unsaid(value, "it is not a bound on the number of a lane")
-    if not step:
+    if not any(apart):
         here = {ELEMENT_INDEX: Index(None, first)}
         condition = asm.Condition(value.index.substitute(here), value.below.substitute(here))
         return asm.Alu("cmp.ne", LANES, flags, (asm.Scalar(condition), asm.number(0, "d")))
     # lane < bound, or -lane + rest < 0
-    how, bound = ("lt", -1 * (rest + steps[0])) if step > 0 else ("gt", rest + steps[0])
-    lanes = asm.place(registers.lanes(), "d", 0, WHOLE)
+    how, bound = ("lt", -1 * (rest + steps[0])) if sign > 0 else ("gt", rest + steps[0])
+    lanes = asm.place(registers.lanes(), "d", 0, walk)
     return asm.Alu(f"cmp.{how}", LANES, flags, (lanes, asm.Scalar(bound)))
 
 

@@ -7,7 +7,8 @@ from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.probes import tolerance_of
-from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import AnyClaim, Specification
 
 __all__ = ["claimed", "common_sizes", "numbers", "surface_rules", "tolerance"]
 
@@ -17,7 +18,7 @@ def claimed(kernel: Kernel) -> Specification:
 
     Raises `KernelError` for a kernel that claims nothing, or speaks of states.
     """
-    if kernel.computes is None:
+    if kernel.computes is None or not kernel.computes.claims:
         raise KernelError(
             "emit",
             {"kernel": kernel.name},
@@ -28,10 +29,14 @@ def claimed(kernel: Kernel) -> Specification:
         state = kernel.computes.defines[0].name
         wrong = f"{state} is defined step by step, which no program here computes"
         raise KernelError("emit", {"kernel": kernel.name}, wrong, 'use emit(kernel, "opencl")')
+    for claim in kernel.computes.claims:
+        if isinstance(claim, Scatter):
+            wrong = f"{claim.output} is claimed at places that are looked up: no program here can"
+            raise KernelError("emit", {"kernel": kernel.name}, wrong, 'use emit(kernel, "opencl")')
     return kernel.computes
 
 
-def tolerance(kernel: Kernel, claim: Claim) -> float:
+def tolerance(kernel: Kernel, claim: AnyClaim) -> float:
     """Return how far a right output may be off, as a share of the largest element."""
     return tolerance_of(claim.value, kernel.operand(claim.output).value_type)
 

@@ -269,7 +269,7 @@ def outputs_of(
 ) -> dict[str, Array]:
     """Return the outputs of a problem by name; the reference counts its work in the trace."""
     kernel = problem.kernel
-    if problem.empty and kernel.computes is not None:
+    if problem.empty and kernel.computes is not None and kernel.computes.claims:
         outputs = compute(kernel.computes, kernel.operands, problem.inputs, problem.sizes)
         return {o.name: convert(outputs[o.name], o.value_type) for o in kernel.outputs}
     if problem.empty and not any(np.prod(problem.shape(o.name)) for o in kernel.outputs):

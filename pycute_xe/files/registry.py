@@ -33,7 +33,8 @@ _HOMES = {
     "pycute_xe.kernel": "Claim Counterexample Element Fragment Index Kernel NamedBarrier Operand "
     "Shared Slot Specification",
     "pycute_xe.kernel.spec.expression": "Apply Const Rounded Total Where",
-    "pycute_xe.kernel.spec.tables": "AtMost Distinct InRange Permutation Rising Sorted",
+    "pycute_xe.kernel.spec.scatters": "Scatter",
+    "pycute_xe.kernel.spec.tables": "AtMost Distinct InRange Permutation Rising Runs Sorted",
     "pycute_xe.checking": "Checked",
     "pycute_xe.emitting": "Measurement",
     "pycute_xe.executing": "Report",

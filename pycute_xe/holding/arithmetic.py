@@ -10,7 +10,7 @@ from typing import assert_never
 
 import numpy as np
 
-from pycute_xe.converting import bounds
+from pycute_xe.converting import bounds, convert
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.contents import Follower, combined, nothing
 from pycute_xe.holding.likeness import alike
@@ -436,12 +436,28 @@ def follow_map(walker: Follower, statement: Map) -> None:
         if moves and isinstance(statement.value, Element):
             return Scalar(statement.value.operand)
         made = computation.of(statement.value, fragments)
+        if moves and _chooses(statement.value, to):
+            return made
         return _kept(folded(made, partial(walker.fresh, "f")), to, fits)
 
     if contents:
         walker.state[fragment.name] = combined(size, tuple(contents), make)
     else:
         walker.state[fragment.name] = whole(size, make(()))
+
+
+def _chooses(value: Expression, to: Numeric) -> bool:
+    """Whether a float is one of several of a type: nothing is left to round."""
+    match value:
+        case Const(number_):
+            kept = convert(np.array([number_]), to).astype(np.float64)
+            return to.kind == "float" and bool(kept[0] == number_)
+        case Where():
+            return _chooses(value.then, to) and _chooses(value.otherwise, to)
+        case Slot() | Element():
+            return to.kind == "float"
+        case Apply() | Rounded() | Total():
+            return False
 
 
 def _fit(value: Expression, to: Numeric) -> bool:

@@ -25,6 +25,7 @@ from pycute_xe.holding.contents import (
     number,
     situated,
 )
+from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.loops import (
     Trial,
     arrays_at,
@@ -357,6 +358,8 @@ def _(walker: Follower, statement: If) -> None:
         if not mixes(statement):
 
             def make(nodes: tuple[Node, ...]) -> Node:
+                if _spares(statement, *nodes):
+                    return nodes[0]
                 return Choice(statement.index, statement.below, nodes[0], nodes[1])
 
             walker.state[name] = combined(new.count, (new, old), make)
@@ -364,6 +367,18 @@ def _(walker: Follower, statement: If) -> None:
         shape = (walker.kernel.subgroups, new.count)
         test = whole(new.count, tested(statement.index - statement.below, shape))
         walker.state[name] = combined(new.count, (new, old, test), _picked)
+
+
+def _spares(statement: If, new: Node, old: Node) -> bool:
+    """Whether a condition spares a mask that would change nothing: all that it keeps is ``old``.
+
+    So the mask of a ragged tile is that of every tile.
+    """
+    if not isinstance(new, Picked) or not alike(new.then, old):
+        return False
+    most = int(new.test.table[:, new.test.select].max())
+    last = new.test.base[0] + most + (statement.index - statement.below)
+    return last.is_constant and last.offset < 0
 
 
 def _picked(nodes: tuple[Node, ...]) -> Node:

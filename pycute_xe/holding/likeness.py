@@ -44,6 +44,8 @@ def alike(one: Node, other: Node) -> bool:
     >>> alike(Number(1.0), Number(1.0)), alike(Number(1.0), Number(2.0))
     (True, False)
     """
+    if one is other:
+        return True
     match one, other:
         case (Undefined(), Undefined()):
             return True
@@ -122,11 +124,27 @@ def joined(nodes: Sequence[Node]) -> Node | None:
     """Return what the positions of several nodes hold, in a row; None for nodes of other forms.
 
     >>> from pycute_xe.holding.nodes import Leaf
-    >>> twice = np.zeros(2, np.int64)
-    >>> row = joined([Leaf("A", (Index("m"),), np.array([[[r]]]), twice) for r in range(2)])
+    >>> zeros = np.zeros(2, np.int64)
+    >>> rows = [Leaf("A", (Index("m"),), np.array([[[row]]]), zeros) for row in range(2)]
+    >>> row = joined(rows)
     >>> row.table[0, row.select, 0].tolist()
     [0, 0, 1, 1]
     """
+    return _joined(nodes, {})
+
+
+_Joined = dict[tuple[int, ...], "Node | None"]
+"""What nodes became, by which they were: those that stand in several places are joined once."""
+
+
+def _joined(nodes: Sequence[Node], done: _Joined) -> Node | None:
+    key = tuple(map(id, nodes))
+    if key not in done:
+        done[key] = _in_a_row(nodes, done)
+    return done[key]
+
+
+def _in_a_row(nodes: Sequence[Node], done: _Joined) -> Node | None:
     first = nodes[0]
     if any(type(node) is not type(first) for node in nodes):
         return None
@@ -138,7 +156,7 @@ def joined(nodes: Sequence[Node]) -> Node | None:
         case State():
             return _states_in_a_row([node for node in nodes if isinstance(node, State)])
         case Call() | Converted() | Summed() | Accumulated() | Choice() | Picked():
-            return _inner_in_a_row(nodes)
+            return _inner_in_a_row(nodes, done)
         case _:
             return None
 
@@ -174,7 +192,7 @@ def _states_in_a_row(states: list[State]) -> State | None:
     return replace(first, which=which, subgroup=np.concatenate(whose, axis=1))
 
 
-def _inner_in_a_row(nodes: Sequence[Node]) -> Node | None:
+def _inner_in_a_row(nodes: Sequence[Node], done: _Joined) -> Node | None:
     """Return a node of the same kind whose nodes are joined; everything else has to be the same."""
     changed: dict[str, Any] = {}
     for part in fields(nodes[0]):
@@ -182,12 +200,12 @@ def _inner_in_a_row(nodes: Sequence[Node]) -> Node | None:
         if isinstance(values[0], tuple) and values[0] and _is_node(values[0][0]):
             if len({len(value) for value in values}) > 1:
                 return None
-            each = tuple(joined(part) for part in zip(*values, strict=True))
-            if any(node is None for node in each):
+            row = tuple(_joined(each, done) for each in zip(*values, strict=True))
+            if any(node is None for node in row):
                 return None
-            changed[part.name] = each
+            changed[part.name] = row
         elif _is_node(values[0]):
-            node = joined(values)
+            node = _joined(values, done)
             if node is None:
                 return None
             changed[part.name] = node

@@ -237,11 +237,24 @@ def mapped(
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
     ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
+    A node that stands in several places is changed once, and stands in as many afterwards.
     """
+    done: dict[int, Node] = {}
 
     def inner(x: Node) -> Node:
-        return mapped(x, leaf, index)
+        if id(x) not in done:
+            done[id(x)] = _mapped(x, inner, leaf, index)
+        return done[id(x)]
 
+    return inner(node)
+
+
+def _mapped(
+    node: Node,
+    inner: Callable[[Node], Node],
+    leaf: Callable[[Node], Node],
+    index: Callable[[Index], Index] | None,
+) -> Node:
     def total(x: Summed) -> Summed:
         return replace(x, over=tuple(_bound(b, index) for b in x.over), body=inner(x.body))
 
@@ -258,7 +271,7 @@ def mapped(
         case Choice():
             return _chosen(node, inner, index)
         case Picked(test, then, otherwise):
-            return Picked(_place(test, leaf), inner(then), inner(otherwise))
+            return Picked(_place(test, inner), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
 
@@ -272,8 +285,8 @@ def _chosen(
     return Choice(left, right, inner(node.then), inner(node.otherwise))
 
 
-def _place(test: Leaf, leaf: Callable[[Node], Node]) -> Leaf:
-    return place if isinstance(place := leaf(test), Leaf) else test
+def _place(test: Leaf, inner: Callable[[Node], Node]) -> Leaf:
+    return place if isinstance(place := inner(test), Leaf) else test
 
 
 def _index(index: Index, change: Callable[[Index], Index] | None) -> Index:
@@ -340,8 +353,8 @@ def of_some(node: Node, subgroups: Ints) -> Node:
                 "store it behind the loop, or by the first subgroups",
                 fragment=x.fragment,
             )
-        if not isinstance(x, Leaf):
-            return x
+        if not isinstance(x, Leaf) or (first and subgroups.size == len(x.table)):
+            return x  # all of them, in a table that others have too
         charge(MOVED * subgroups.size * (x.table.size // len(x.table)))
         return replace(x, table=x.table[subgroups])
 

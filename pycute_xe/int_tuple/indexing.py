@@ -317,7 +317,9 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
     total: Any = 0
     if isinstance(coord, TUPLE):
         if not isinstance(shape, TUPLE) or len(coord) != len(shape):
-            raise _other_modes(coord, shape)
+            coord = _filled(coord, shape)
+            if not isinstance(shape, TUPLE):
+                return offset_of(coord, shape, stride)
         for c, s, d in zip(coord, shape, stride):
             if type(c) is int and type(s) is int:
                 total = total + c * d
@@ -342,11 +344,22 @@ def _adopted_index(coord: Any, shape: Shape, stride: Stride) -> tuple[Any, Any, 
     """Return an index that is not a number, and fewer modes where it need not be taken apart."""
     if isinstance(coord, _NO_INDEX):
         raise _no_integer("crd2idx", coord, shape)
+    if isinstance(coord, (Basis, BasisSum)):
+        return 1, 1, offset_of(coord.as_coord(), shape, stride)
     coord = adopted(coord)
     if isinstance(coord, Symbolic) and isinstance(shape, TUPLE) and shape:
         modes = unbounded(shape, stride)
         return coord, tuple(s for s, _ in modes), tuple(d for _, d in modes)
     return coord, shape, stride
+
+
+def _filled(coord: Any, shape: Shape) -> Any:
+    """Return a coordinate of layouts, in which missing modes count as zero, with all of them."""
+    count = len(shape) if isinstance(shape, TUPLE) else 1
+    if not isinstance(coord, ArithTuple) or any(ArithTuple((c,)) != 0 for c in coord[count:]):
+        raise _other_modes(coord, shape)
+    filled = (*coord[:count], *(0,) * (count - len(coord)))
+    return filled if isinstance(shape, TUPLE) else filled[0]
 
 
 def _other_modes(coord: Coord, shape: Shape) -> CoordError:
@@ -424,6 +437,10 @@ def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
 
 def _split(index: Any, shape: Shape) -> Coord:
     """Return the coordinate of an index: the last mode takes what is past the end."""
+    if isinstance(index, (Basis, BasisSum)):
+        index = index.as_coord()
+    if isinstance(index, ArithTuple) and is_tuple(shape) and len(index) != len(shape):
+        index = _filled(index, shape)
     if is_tuple(index):
         _check_modes(index, shape)
         return tuple(map(_split, index, shape))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pycute_xe.basis import ArithTuple, Basis, BasisSum
 from pycute_xe.errors import CongruenceError
 from pycute_xe.signatures import STUMBLES, blame, demand_leaf, typed
 from pycute_xe.typing import IntTuple, is_tuple
@@ -120,13 +121,17 @@ def congruent(left: IntTuple, right: IntTuple) -> bool:
 def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
     """Tell whether ``right`` nests at least as deep as ``left``, mode by mode.
 
+    A basis element or a sum of them is a coordinate, whose further modes are zeros.
+
     >>> weakly_congruent((1, 2), (1, (2, 3))), weakly_congruent((1, (2, 3)), (1, 2))
     (True, False)
     """
+    left = left.as_coord() if isinstance(left, (Basis, BasisSum)) else left
     if is_tuple(left):
-        if not is_tuple(right) or len(left) != len(right):
+        if not is_tuple(right) or len(left) > len(right):
             return False
-        return all(map(weakly_congruent, left, right))
+        fits = len(left) == len(right) or isinstance(left, ArithTuple)
+        return fits and all(map(weakly_congruent, left, right))
     return True
 
 

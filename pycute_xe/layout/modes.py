@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cmp_to_key
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 from pycute_xe.basis import Basis, BasisSum, E
-from pycute_xe.errors import CongruenceError, RankError, ShapeError, quoted
+from pycute_xe.errors import CongruenceError, RankError, ShapeError, UndecidableError, quoted
 from pycute_xe.int_tuple import (
     crd2idx,
     depth as tuple_depth,
@@ -18,7 +19,17 @@ from pycute_xe.int_tuple import (
 )
 from pycute_xe.layout.core import Layout, as_layout, completed, slice_, sliced, unchecked
 from pycute_xe.signatures import demand_leaf, typed
-from pycute_xe.typing import TUPLE, Coord, IntTuple, Shape, Stride, Symbolic, is_tuple, naming
+from pycute_xe.typing import (
+    TUPLE,
+    Coord,
+    IntTuple,
+    Shape,
+    Stride,
+    Symbolic,
+    at_most,
+    is_tuple,
+    naming,
+)
 
 __all__ = [
     "coshape",
@@ -233,7 +244,8 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     """Return a compact layout whose leaves run in the given order: the least order is fastest.
 
     Ties run left to right, as do the leaves of a mode that has one order; size-1 leaves get stride
-    0. Raises `CongruenceError` when the order nests deeper. C++: ``make_ordered_layout``.
+    0. Symbols whose order is not known run behind numbers, left to right, as in C++. Raises
+    `CongruenceError` when the order nests deeper. C++: ``make_ordered_layout``.
 
     >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)), make_ordered_layout((4, (2, 3)), (1, 0)))
     (4,8,2):(16,1,8) (4,(2,3)):(6,(1,2))
@@ -256,11 +268,26 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
         )
     strides: list[Any] = [0] * len(extents)
     current = 1
-    for i in sorted(range(len(extents)), key=lambda i: ranks[i]):
+    for i in sorted(range(len(extents)), key=_in_order(ranks)):
         if extents[i] != 1:
             strides[i] = current
             current *= extents[i]
     return unchecked(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
+
+
+def _in_order(ranks: tuple[Any, ...]) -> Any:
+    """Return a key that puts places into the order of their ranks, what is not known last."""
+    if all(type(r) is int for r in ranks):
+        return ranks.__getitem__
+
+    def earlier(i: int, j: int) -> int:
+        one, other = ranks[i], ranks[j]
+        try:
+            return 0 if one == other else -1 if at_most(one, other) else 1
+        except UndecidableError:
+            return isinstance(one, Symbolic) - isinstance(other, Symbolic)
+
+    return cmp_to_key(earlier)
 
 
 def leaf_orders(shape: Shape, order: IntTuple) -> tuple[Any, ...]:
@@ -283,15 +310,20 @@ MOST_MODES = 1 << 10
 """That `append` and `prepend` add at a time."""
 
 
-@typed
-def dice(coord: Coord, layout: Layout) -> Layout:
+@overload
+def dice(coord: Coord, layout: Layout) -> Layout: ...
+@overload
+def dice(coord: Coord, layout: tuple[Any, ...]) -> tuple[Any, ...]: ...
+def dice(coord: Coord, layout: Any) -> Any:
     """Return the modes where the coordinate holds no ``None``: what `slice_` leaves out.
 
-    Raises `CoordError` when the coordinate does not fit. C++: ``dice``.
+    Of a tuple as of a layout. Raises `CoordError` when the coordinate does not fit. C++: ``dice``.
 
-    >>> print(dice((None, 2), Layout((4, 8), (8, 1))))
-    (8):(1)
+    >>> print(dice((None, 2), Layout((4, 8), (8, 1))), dice((None, 2), (4, 8)))
+    (8):(1) (8,)
     """
+    if type(layout) is TUPLE:
+        return sliced(coord, layout, False) if is_tuple(coord) else () if coord is None else layout
     if not is_tuple(coord):
         return Layout((), ()) if coord is None else as_layout(layout)
     return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))

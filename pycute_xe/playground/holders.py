@@ -86,10 +86,16 @@ def legal_neighbours(atom: MmaAtom, tile: Mnk, grid: Mnk, target: Target) -> lis
 
 
 def _near(tile: Mnk, grid: Mnk) -> Iterator[tuple[Mnk, Mnk]]:
-    """More subgroups for the same tile, then smaller tiles for the same subgroups, then both."""
+    """More subgroups for the same tile, then smaller tiles for the same subgroups, then both.
+
+    At last smaller and smaller tiles for the same subgroups: half of the larger side each time.
+    """
     (m, n, k), (p, q, r) = tile, grid
     more = [(2 * p, q, r), (p, 2 * q, r), (2 * p, 2 * q, r), (4 * p, q, r), (p, 4 * q, r)]
     less = [(m, n, k // 2), (m // 2, n, k), (m, n // 2, k), (m // 2, n // 2, k)]
     yield from ((tile, other) for other in more)
     yield from ((other, grid) for other in less if min(other) > 0)
     yield from ((other, some) for some in more[:2] for other in less if min(other) > 0)
+    while min(m, n, k) > 1:
+        m, n, k = (m // 2, n, k) if m >= max(n, k) else (m, n // 2, k) if n >= k else (m, n, k // 2)
+        yield (m, n, k), grid

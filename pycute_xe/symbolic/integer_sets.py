@@ -213,6 +213,10 @@ def always(relation: str, value: Expr, known: Known) -> bool:
     least = least_of(value, known) if relation in (">=", ">") else None
     if least is not None and holds(least, 0):
         return True
+    for symbol in sorted(value.free_symbols, key=str):  # one of them great, the others least
+        chosen = sampled(value, known, CHOICES[0], symbol.name)
+        if chosen is not None and not holds(chosen, 0):
+            return False
     if _seen(relation, value, known):
         return True
     multiplied = _without_quotient(relation, value)

@@ -222,15 +222,19 @@ Known = Mapping[str, Assumed]
 CHOICES = (1, 2, 3)
 """The turns at which `sampled` chooses, the least values first."""
 
+FAR = 1 << 99
+"""How far above its least value a symbol is that is chosen to be great."""
 
-def sampled(value: Expr, known: Known, turn: int = 0) -> Any:
+
+def sampled(value: Expr, known: Known, turn: int = 0, far: str = "") -> Any:
     """Return the value at one choice of the symbols, the same wherever it is asked.
 
-    ``None`` where the choice does not meet what is assumed, after the first turn.
+    ``None`` where the choice does not meet what is assumed, after the first turn. The symbol that
+    is named as ``far`` takes a great value.
 
     >>> M = Assumed("M", at_most=9)
-    >>> sampled(M.unit + 1, {"M": M}, 1)
-    2
+    >>> sampled(M.unit + 1, {"M": M}, 1), sampled(M.unit + 1, {"M": M}, 1, far="M")
+    (2, 10)
     """
     chosen: dict[str, int] = {}
     at_odds: list[str] = []
@@ -246,6 +250,8 @@ def sampled(value: Expr, known: Known, turn: int = 0) -> Any:
                 most = max(reached, assumed.least)
                 at_odds.extend([name] if reached < most and turn else [])
             chosen[name] = assumed.sample(most, turn)
+            if name == far:
+                chosen[name] = assumed.least + FAR if most is None else most
         return chosen[name]
 
     result = evaluated(value, of_symbol)

@@ -299,15 +299,17 @@ def floor_div(dividend: Expr, divisor: Expr, known: Known) -> Expr:
     if divisor == 1:
         return dividend
     if divisor.is_Integer:
+        if isinstance(dividend, sp.Symbol) and known[dividend.name].at_most is None:
+            return FloorDiv(dividend, divisor)
         return normalised(FloorDiv(dividend, divisor), known)
     whole, rest = divided(dividend, divisor)
     if rest == 0:
         return whole
+    while isinstance(rest, FloorDiv):  # a quotient of a quotient is one
+        divisor, rest = multiplied(divisor, rest.args[1]), rest.args[0]
     rest, divisor = _cancelled(rest, divisor, known)
     if divisor.is_Integer:
         return whole + floor_div(rest, divisor, known)
-    while isinstance(rest, FloorDiv):  # a quotient of a quotient is one
-        divisor, rest = multiplied(divisor, rest.args[1]), rest.args[0]
     guess = _guessed(rest, divisor, known)
     return whole + (FloorDiv(rest, divisor) if guess is None else guess)
 
@@ -321,8 +323,10 @@ def _cancelled(rest: Expr, divisor: Expr, known: Known) -> tuple[Expr, Expr]:
             rest, divisor = sp.expand(sp.cancel(rest / factor)), smaller
     content = gcd(*(int(c) for _, c in coefficients(divisor)))
     if content > 1 and rest.free_symbols and not divisor.is_Integer:
-        # Rounding down twice is rounding down once.
-        return floor_div(rest, sp.Integer(content), known), sp.expand(divisor / content)
+        # Rounding down twice is rounding down once; once is enough where it stays a quotient.
+        inner = floor_div(rest, sp.Integer(content), known)
+        if len(inner.atoms(FloorDiv)) <= len(rest.atoms(FloorDiv)):
+            return inner, sp.expand(divisor / content)
     return rest, divisor
 
 

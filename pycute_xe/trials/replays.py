@@ -23,7 +23,7 @@ from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in
 from pycute_xe.kernel.ir.operands import bind_sizes
 from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
-from pycute_xe.kernel.spec.evaluation import compute_part
+from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly, typed, typed_fields
@@ -198,7 +198,7 @@ def _played_whole(
         outputs = outputs_of(problem, get_target("bmg"), Trace(), executor)
     except (MachineError, KernelError) as fault:
         return replace(made, fault=fault)
-    return _beside(kernel, made, outputs[name])
+    return _beside(kernel, made, outputs[name], problem, window)
 
 
 def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -> Replay:
@@ -222,15 +222,20 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     except (MachineError, KernelError) as fault:
         return replace(made, fault=fault)
     actual = fetch_part(machine.memory, machine.placed[name], window)
-    return _beside(kernel, made, actual)
+    return _beside(kernel, made, actual, problem, window)
 
 
-def _beside(kernel: Kernel, made: Replay, actual: NDArray[Any]) -> Replay:
+def _beside(
+    kernel: Kernel, made: Replay, actual: NDArray[Any], problem: Problem, window: tuple[range, ...]
+) -> Replay:
     """Return what should be, with what is beside it; where nothing is claimed, only faults show."""
-    if kernel.computes is None:
+    computes = kernel.computes
+    if computes is None or not computes.claims:
         return made
-    value, numeric = kernel.computes.of(made.output).value, kernel.operand(made.output).value_type
-    return replace(made, actual=actual, tolerance=tolerance_of(value, numeric))
+    value, numeric = computes.of(made.output).value, kernel.operand(made.output).value_type
+    told = claimed_part(computes, problem.inputs, problem.sizes, made.output, window)
+    beside = np.where(told, actual, made.expected)
+    return replace(made, actual=beside, tolerance=tolerance_of(value, numeric))
 
 
 def _expected(
@@ -242,7 +247,7 @@ def _expected(
 ) -> Replay:
     """Return what a window should be, both as it is and as it should be; or why it has no value."""
     claims, nothing = kernel.computes, np.zeros(tuple(map(len, window)))
-    if claims is None:
+    if claims is None or not claims.claims:
         return Replay(counterexample, problem.inputs, nothing, nothing, name)
     try:
         wanted = compute_part(claims, problem.inputs, problem.sizes, name, window)

@@ -27,7 +27,7 @@ from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
-from pycute_xe.kernel.spec.evaluation import compute_part
+from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
 from pycute_xe.machine import Trace
 from pycute_xe.trials.problems import (
     INEXACT,
@@ -79,7 +79,7 @@ def trial(
     two trips more than a loop has stages, then where conditions turn that did not before. Numbers
     are compared bit for bit where small ones leave everything exact. ``limit`` is in units of work.
     """
-    if kernel.computes is None:
+    if kernel.computes is None or not kernel.computes.claims:
         return Tried((), "nothing is claimed of it"), None
     if why := _untold(kernel):
         return Tried((), why), None
@@ -286,7 +286,8 @@ def _differs(
     wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
-    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept
+    told = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & told
     if not wrong.any():
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])

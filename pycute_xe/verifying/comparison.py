@@ -27,11 +27,13 @@ from pycute_xe.verifying.formula import (
     element,
     substituted,
 )
+from pycute_xe.verifying.lookups import canonical, has_lookups
 from pycute_xe.verifying.matching import (
     MOST_ORDERS,
     Difference,
     Extents,
     Ranges,
+    are_alike,
     by_arguments,
     coordinate_names,
     coordinates,
@@ -225,6 +227,7 @@ def compare(
     Raises `UndecidableError` where the terms cannot be matched.
     """
     known = dict(extents)
+    actual, wanted = _where_known(points, actual, wanted)
     comparison = _Comparison(known, points)
     bare = Floors(known, least)
     both = bare.without(points, actual), bare.without(points, wanted)
@@ -238,6 +241,18 @@ def compare(
     except UndecidableError:
         pass  # by cases it may be decided
     return comparison.cases(points, actual, wanted, conditions)
+
+
+def _where_known(points: Region, actual: Formula, wanted: Formula) -> tuple[Formula, Formula]:
+    """Return formulas without the conditions on tables that are so, or are not, at all points."""
+    for condition in conditions_of((actual, wanted), points.names):
+        if not has_lookups(condition):
+            continue
+        left, _, right = condition.partition(" < ")
+        always = points.within(f"{left} >= {right}").is_empty
+        if always or points.within(condition).is_empty:
+            actual, wanted = (assuming(f, condition, always) for f in (actual, wanted))
+    return actual, wanted
 
 
 class _Comparison(Ranges):
@@ -392,7 +407,7 @@ class _Comparison(Ranges):
             outside = self.beyond(points, x, y)
             if outside is not None:
                 return outside
-        if not x.over and not y.over and x.guards == y.guards:
+        if not x.over and not y.over and are_alike(x.guards, y.guards):
             inside = points.within(" and ".join(x.guards)) if x.guards else points
             return self.at_points(inside, x, y)
         plain, bound = parted(x, y)
@@ -425,7 +440,7 @@ class _Comparison(Ranges):
     def at_points(self, points: Region, x: Term, y: Term) -> Difference | None:
         """Compare two terms without sums: the same elements at every point."""
         pairs = list(zip(coordinates(x), coordinates(y), strict=True))
-        differ = [f"{a} != {b}" for a, b in pairs if a != b]
+        differ = [f"{a} != {b}" for a, b in pairs if canonical(a) != canonical(b)]
         if differ:
             wrong = points.within(" or ".join(differ))
             if not wrong.is_empty:

@@ -17,7 +17,6 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Write
 from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
-    Claim,
     Index,
     Kernel,
 )
@@ -32,18 +31,22 @@ from pycute_xe.kernel.probes import (
     tolerance_of,
     variants,
 )
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.evaluation import Extents, differ, value_with
 from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.least import smallest
+from pycute_xe.verifying.lookups import has_lookups
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import Owner, owners
 from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.scatters import Named, covered
 from pycute_xe.verifying.translation import claimed
 from pycute_xe.verifying.verdict import Failure
 
@@ -168,7 +171,7 @@ DENSE = 1 << 16
 
 def is_seen(
     kernel: Kernel,
-    claim: Claim,
+    claim: AnyClaim,
     failure: Failure,
     formulas: tuple[Formula, Formula],
     point: Mapping[str, int],
@@ -269,7 +272,14 @@ class Coverage(Faults):
     """The question whether every element of an output is written, and what is claimed of it."""
 
     def coverage(self, output: str) -> Failure | None:
-        """Return the smallest problem in which an element of an output is never written."""
+        """Return the smallest problem in which an element of an output is never written.
+
+        Where a claim scatters, one of those that it names.
+        """
+        computes = self.kernel.computes
+        claim = computes.known(output) if computes is not None else None
+        if isinstance(claim, Scatter):
+            return self._unscattered(Named.of(self.space, claim))
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         sizes = self.space.naming.sizes
         limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
@@ -285,16 +295,46 @@ class Coverage(Faults):
             if unwritten is not None:
                 return self._unwritten_element(output, unwritten)
         for write in whole:
-            view = view_of(write)
-            targets = self.space.targets(write, view)
-            link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            missing = missing - self.space.points(write, view).to(missing.names, link)
+            missing = missing - self._covered(write, names, variables)
         if self.kernel.operand(output).role == "inout":
             return self._not_kept(output, missing, names)
         point = smallest(missing, self.space.naming)
         if point is None:
             return None
         return self._never(output, point, tuple(point[name] for name in names), missing)
+
+    def _unscattered(self, claim: Named) -> Failure | None:
+        """Return where an element of a claim that scatters is never written to its place."""
+        output = claim.claim.output
+        mine = [write for write in self.followed.writes if write.statement.operand == output]
+        missing = claim.everything(self.space)
+        for write in united(mine):
+            missing = missing - claim.written(self.space, write, view_of(write))
+        if missing.is_empty:
+            return None
+        names = tuple(f"u_{i}" for i in range(len(claim.at)))
+        link = " and ".join(f"{u} = {at}" for u, at in zip(names, claim.at, strict=True))
+        missing = missing.to((*missing.names, *names), link)
+
+        def failed(gap: Difference, point: Point) -> Failure:
+            return self._never(output, point, tuple(point[n] for n in names), gap.points)
+
+        if self.kernel.operand(output).role == "out":
+            point = smallest(missing, self.space.naming)
+            return None if point is None else failed(_unwritten(missing), point)
+        before: Formula = (Term(1.0, (Place(output, claim.at, claim.numeric),)),)
+        wanted = claim.value({name: name for name in claim.names})
+        return self.shown(output, _unwritten(missing), (before, wanted), failed)
+
+    def _covered(self, write: Write, names: Names, owners: Names) -> Region:
+        """Return the elements that a store writes, and who owns them."""
+        view = view_of(write)
+        if not owners and any(map(has_lookups, self.space.written_at(write, view)[1])):
+            return covered(self.space, write, view, names, names)
+        targets = self.space.targets(write, view)
+        link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
+        every = (*self.space.naming.sizes, *names, *owners)
+        return self.space.points(write, view).to(every, link)
 
     def _owners(self, writes: list[Write], names: Names) -> tuple[Owner, ...]:
         """Return who owns the rows of an output where tables share them out."""
@@ -343,6 +383,8 @@ class Coverage(Faults):
         numeric = self.kernel.operand(output).value_type
         before: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         claim = self.claim_of(output)
+        if not isinstance(claim, Claim):
+            raise undecided("a claim that scatters is asked of its own elements", output=output)
         places = dict(zip(claim.indices, names, strict=True))
         wanted = claimed(claim.value, self.space.naming, places, numeric)
         difference = compare(missing, before, wanted, self.extents)
@@ -390,11 +432,17 @@ class Coverage(Faults):
         claim = self.claim_of(failure.output)
         return is_seen(self.kernel, claim, failure, formulas, point, self.extents)
 
-    def claim_of(self, output: str) -> Claim:
+    def claim_of(self, output: str) -> AnyClaim:
         """Return what is claimed of an output. Raises `UndecidableError` where nothing is."""
-        if self.kernel.computes is None:
+        computes = self.kernel.computes
+        claim = computes.known(output) if computes is not None else None
+        if claim is None:
             raise undecided("the kernel has no specification", "give it one: Kernel.computes")
-        return self.kernel.computes.of(output)
+        return claim
+
+
+def _unwritten(missing: Region) -> Difference:
+    return Difference(missing, "missing", "what is claimed is never written")
 
 
 def _agreeing(output: str, difference: Difference) -> UndecidableError:

@@ -23,6 +23,7 @@ from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.formula import (
     MAXIMA,
     SUM_OF,
+    UNNAMED,
     WHOLE,
     Atom,
     Formula,
@@ -364,6 +365,8 @@ def _meaning(name: str) -> Callable[..., Value]:
         raise undecided(f"{name} is asked for", "store and load inside rows")
     if name == WHOLE:
         return np.positive
+    if name == UNNAMED:
+        return lambda count: np.float64(count == 0)
     if name == "1/":
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:

@@ -37,6 +37,7 @@ __all__ = [
     "assuming",
     "atoms_within",
     "MAXIMA",
+    "UNNAMED",
     "WHOLE",
     "call",
     "choose",
@@ -45,6 +46,7 @@ __all__ = [
     "mentioned",
     "multiply",
     "number",
+    "renamed",
     "signature",
     "substituted",
     "summed",
@@ -105,6 +107,9 @@ Formula: TypeAlias = "tuple[Term, ...]"
 
 MAXIMA = "max over"
 """The function that is the greatest of the elements of its argument's terms, or minus infinity."""
+
+UNNAMED = "no element is claimed of"
+"""The function that is 1 where so many elements as its argument are none, and 0 elsewhere."""
 
 WHOLE = "the whole of"
 """The function that gives its argument back, and keeps it together."""
@@ -219,20 +224,21 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
     charge(TERM + TEXT * (len(term.places) + len(term.over) + len(term.guards)))
     return Term(
         term.scale,
-        tuple(replace(p, at=tuple(_text(t, names) for t in p.at)) for p in term.places),
+        tuple(replace(p, at=tuple(renamed(t, names) for t in p.at)) for p in term.places),
         tuple(
             Atom(a.name, tuple(tuple(substituted(t, names) for t in f) for f in a.arguments))
             for a in term.atoms
         ),
         tuple(
-            Bounds(names.get(b.name, b.name), _text(b.low, names), _text(b.high, names))
+            Bounds(names.get(b.name, b.name), renamed(b.low, names), renamed(b.high, names))
             for b in term.over
         ),
-        tuple(_text(g, names) for g in term.guards),
+        tuple(renamed(g, names) for g in term.guards),
     )
 
 
-def _text(text: str, names: dict[str, str]) -> str:
+def renamed(text: str, names: dict[str, str]) -> str:
+    """Return a text with texts for names."""
     return re.sub(r"[A-Za-z_]\w*", lambda match: names.get(match[0], match[0]), text)
 
 

@@ -17,18 +17,20 @@ from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Law
+from pycute_xe.kernel.spec.tables import Law, Relation
 
 __all__ = [
     "Lookup",
     "Tables",
     "arguments_for",
     "as_index",
+    "canonical",
     "current",
     "has_lookups",
     "is_lookup",
     "looks_up_by",
     "opened",
+    "replaced",
     "table_name",
     "text_of",
     "variables_of",
@@ -115,7 +117,26 @@ def text_of(index: Index) -> str:
     return " + ".join(parts)
 
 
-def _canonical(text: str) -> str:
+def _between_ends(given: tuple[Relation, ...]) -> Iterator[Relation]:
+    """Yield what lies between ends of which each is one of an entry."""
+    for (low, entry, one), (same, high, other) in product(given, given):
+        if entry == same and entry.looked_up and not (low.looked_up or high.looked_up):
+            yield low, high, "<" if "<" in (one, other) else "<="
+
+
+def _is_positive(extent: Index) -> bool:
+    """Whether an extent is 1 or more, as sizes are."""
+    positive = all(isinstance(atom, str) and scale > 0 for atom, scale in extent.terms)
+    return positive and extent.offset + sum(scale for _, scale in extent.terms) > 0
+
+
+@lru_cache(maxsize=1 << 16)
+def canonical(text: str) -> str:
+    """Return the one text of all that say the same index; what is none stays.
+
+    >>> canonical("(v_t + 1) + 0") == canonical("1 + v_t")
+    True
+    """
     index = as_index(text)
     return text.strip() if index is None else text_of(index)
 
@@ -198,7 +219,7 @@ class Tables:
 
     def lookup(self, number: int, arguments: tuple[str, ...]) -> Lookup:
         """Return the coordinate of a lookup."""
-        at = tuple(map(_canonical, arguments))
+        at = tuple(map(canonical, arguments))
         if (number, at) not in self.known:
             words = {w for text in at for w in _WORD.findall(text)} - {"floor", "mod"}
             needs = frozenset[str]().union(
@@ -223,6 +244,16 @@ class Tables:
     def needs(self, name: str) -> frozenset[str]:
         """Return the variables on which a lookup depends."""
         return self.by_name[name].needs
+
+    def of_sizes(self) -> Iterator[str]:
+        """Yield what follows for sizes: where a table has entries, there are numbers for them."""
+        for law in self.laws:
+            own = {name for name, _ in law.over}
+            ends = [one for pair in law.then for one in pair[:2] if not one.looked_up]
+            plain = law.joined and not law.when and not any(one.names & own for one in ends)
+            for low, high, sign in _between_ends(law.then) if plain else ():
+                empty = [f"{text_of(n)} <= 0" for _, n in law.over if not _is_positive(n)]
+                yield f"({' or '.join([*empty, f'{text_of(low)} {sign} {text_of(high)}'])})"
 
     # ------------------------------------------------------------------ what is so of them
 
@@ -493,6 +524,22 @@ def looks_up_by(text: str, bound: frozenset[str]) -> bool:
     """Whether a text looks something up at a place that bound variables tell."""
     starts = (i for i, letter in enumerate(text) if letter == "#")
     return any(bound & {*_WORD.findall(text[slice(*_between(text, i))])} for i in starts)
+
+
+def replaced(text: str, same: Mapping[Index, str]) -> str:
+    """Return a text with texts for some of the elements that it looks up, inner ones first.
+
+    >>> replaced("#0(v_b + 1) - #0(v_b)", {Index.element("#0", Index("v_b")): "#0(c)"})
+    '#0(v_b + 1) - #0(c)'
+    """
+    start = text.find("#")
+    if start < 0:
+        return text
+    opens, end = _between(text, start)
+    whole = f"{text[start:opens]}({replaced(text[opens + 1 : end], same)})"
+    index = as_index(whole)
+    own = whole if index is None else same.get(index, whole)
+    return f"{text[:start]}{own}{replaced(text[end + 1 :], same)}"
 
 
 def _between(text: str, start: int) -> tuple[int, int]:

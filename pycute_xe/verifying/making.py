@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.holding.patience import charge
-from pycute_xe.kernel.spec.table_checks import law_broken
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.spec.table_checks import law_broken, value_of
 from pycute_xe.kernel.spec.tables import Law
 from pycute_xe.verifying.lookups import Tables, as_index, current, is_lookup, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -79,8 +80,8 @@ def _made(tables: Tables, point: Mapping[str, int]) -> dict[str, Array] | None:
         return None
     for style in STYLES:
         made: dict[str, Array] = {}
-        for i, shape in shapes.items():
-            made[table_name(i)] = _filled(tables, point, i, shape, known.get(i, {}), style)
+        for i, shape in sorted(shapes.items(), key=lambda one: _follows(tables, one[0])):
+            made[table_name(i)] = _filled(tables, point, i, shape, known.get(i, {}), style, made)
         for i, shape in shapes.items():
             if not shape and () not in known.get(i, {}):
                 _raise(tables, point, made, table_name(i))
@@ -122,20 +123,26 @@ def _filled(
     shape: tuple[int, ...],
     known: Mapping[tuple[int, ...], int],
     style: str,
+    made: Mapping[str, Array],
 ) -> Array:
     """Return a table with the entries that are known."""
     name = table_name(number)
     mine = [law for law in tables.laws if any(x.operand == name for x in law.looked)]
     array = np.zeros(shape, np.int64)
     fixed = {at: value for at, value in known.items() if _inside(at, shape)}
-    if len(shape) == 1 and any(_is_rising(law, name) for law in mine):
-        return _rising(array, fixed, mine, point)
+    steps = [step for law in mine if (step := _step(law, name)) is not None]
+    if len(shape) == 1 and steps:
+        return _rising(array, fixed, mine, point, (steps[0], made))
     if style == "different" and array.size:
         below = _below(mine, name, point)
         taken = set(fixed.values())
         free = (n for n in range(array.size + len(taken)) if n not in taken)
-        flat = np.array([next(free) for _ in range(array.size)], np.int64)
-        array = (flat if below is None else flat % max(1, below)).reshape(shape)
+        numbers = [next(free) for _ in range(array.size)]
+        open_ = np.ones(shape, np.bool_)
+        for at in fixed:
+            open_[at] = False
+        flat = np.array(numbers[: np.count_nonzero(open_)], np.int64)
+        array[open_] = flat if below is None else flat % max(1, below)
     if style == "last" and (below := _below(mine, name, point)) is not None:
         array = np.full(shape, max(0, below - 1), np.int64)
     for at, value in fixed.items():
@@ -147,24 +154,42 @@ def _inside(at: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return all(0 <= i < n for i, n in zip(at, shape, strict=True))
 
 
-def _is_rising(law: Law, name: str) -> bool:
+def _follows(tables: Tables, number: int) -> bool:
+    """Whether entries of a table lie as far apart as another table says."""
+    steps = (_step(law, table_name(number)) for law in tables.laws)
+    return any(step is not None and bool(step.looked_up) for step in steps)
+
+
+def _step(law: Law, name: str) -> Index | None:
+    """Return how far behind an entry at i the next one lies at least; None where no law says it."""
     (one, other, sign), *_ = law.then
-    tables = [x.operand for x in law.looked]
-    return len(law.over) == 2 and sign == "<=" and tables == [name, name] and one != other
+    if len(law.over) != 2 or sign != "<=" or other.offset or len(other.terms) != 1:
+        return None
+    (i, _), (j, _) = law.over
+    behind = Index.element(name, Index(j))
+    step = one - Index.element(name, Index(i))
+    known = all(x.operand != name and x.at == (Index(i),) for x in step.looked_up)
+    return step.substitute({i: Index("i")}) if other == behind and known else None
 
 
 def _rising(
-    array: Array, fixed: Mapping[tuple[int, ...], int], laws: list[Law], point: Mapping[str, int]
+    array: Array,
+    fixed: Mapping[tuple[int, ...], int],
+    laws: list[Law],
+    point: Mapping[str, int],
+    by: tuple[Index, Mapping[str, Array]],
 ) -> Array:
-    """Fill a table that rises: each entry is the one before it, where it is not known."""
+    """Fill a table that rises: each entry lies a step behind the last, where it is not known."""
+    step, made = by
     ends = [law.then[0][1] for law in laws if law.late and law.then[0][2] == "="]
     last = max((to.at(point) for to in ends if not to.looked_up), default=None)
     so_far = 0
     for i in range(len(array)):
         so_far = fixed.get((i,), so_far)
         array[i] = so_far
+        so_far += int(value_of(step, {"i": i}, made))
     if len(array) > 1 and last is not None and (len(array) - 1,) not in fixed:
-        array[-1] = last
+        array[-1] = max(int(array[-1]), last)
     return array
 
 

@@ -10,11 +10,12 @@ from itertools import permutations, product
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
-from pycute_xe.verifying.lookups import arguments_for, looks_up_by
+from pycute_xe.verifying.lookups import arguments_for, canonical, looks_up_by
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 
 __all__ = [
+    "are_alike",
     "conjunction",
     "coordinate_names",
     "coordinates",
@@ -218,6 +219,23 @@ def spans(term: Term) -> tuple[str, ...]:
 def links(names: Names, texts: list[str]) -> tuple[str, ...]:
     """Return names set equal to texts."""
     return tuple(f"{n} = {t}" for n, t in zip(names, texts, strict=True))
+
+
+def are_alike(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """Whether conditions are the same, however their indices are written.
+
+    >>> are_alike(("(v_t) + 1 < 4",), ("v_t + 1 < 4",))
+    True
+    """
+    return ours == theirs or set(map(_condition, ours)) == set(map(_condition, theirs))
+
+
+def _condition(text: str) -> str:
+    for sign in (" < ", " >= "):
+        left, found, right = text.partition(sign)
+        if found:
+            return f"{canonical(left)}{sign}{canonical(right)}"
+    return text
 
 
 def conjunction(*texts: tuple[str, ...]) -> str:

@@ -37,7 +37,8 @@ from pycute_xe.kernel.spec.expression import (
     Where,
     parts,
 )
-from pycute_xe.kernel.spec.tables import Rising
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.tables import Rising, pigeonholes
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -281,6 +282,9 @@ def _looked_up(kernel: Kernel) -> set[str]:
     computes = kernel.computes
     for claim in computes.claims if computes is not None else ():
         indices += _indices_in(claim.value)
+        if isinstance(claim, Scatter):
+            indices += [*claim.at, *(extent for _, extent in claim.over)]
+            indices += [index for pair in claim.when for index in pair]
     out = {x.operand for index in indices for x in index.looked_up}
     return out.union(*(one.tables for one in computes.tables)) if computes is not None else out
 
@@ -323,7 +327,13 @@ class Space:
         opened(self.tables)
         sizes = [f"{name} >= 1" for name in self.naming.sizes]
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
-        self.sizes = tuple(sizes)
+        assumed = kernel.computes.tables if kernel.computes is not None else ()
+        modes = {o.name: o.modes for o in kernel.operands}
+        apart = (
+            f"{self.naming.text(n)} <= {self.naming.text(b)}"
+            for n, b in pigeonholes(assumed, modes)
+        )
+        self.sizes = (*sizes, *self.tables.of_sizes(), *apart)
 
     def extents(self, operand: str) -> tuple[str, ...]:
         """Return the extents of an operand as formulas."""
@@ -452,15 +462,18 @@ class Space:
 
         Of a store that a loop repeats at one place, only the last trip counts.
         """
+        names, texts = self.written_at(write, view)
+        return Region.where(names, _all(texts))
+
+    def written_at(self, write: Write, view: View) -> tuple[Names, tuple[str, ...]]:
+        """Return the points of a store that lie inside its output, as names and constraints."""
         names = (*self.names_around(write.around), *view.names)
         limits = self.extents(write.statement.operand)
         targets = self.targets(write, view)
         inside = tuple(f"0 <= {t} < {n}" for t, n in zip(targets, limits, strict=True))
         last = self._last_trips(write)
         subgroup = self.subgroup(write.around, view, write.subgroups)
-        return Region.where(
-            names, _all((*self.constraints(write.around, subgroup), *view.box, *inside, *last))
-        )
+        return names, (*self.constraints(write.around, subgroup), *view.box, *inside, *last)
 
     def in_registers(self, around: tuple[Around, ...], view: View) -> Region:
         """Return the points of a fragment where statements happen."""

@@ -370,7 +370,7 @@ def opened(kernel: Kernel) -> Kernel:
         return kernel
     states = tuple(one.operand for one in computes.defines)
     claims = tuple(
-        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.indices)))
+        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.variables)))
         for c in computes.claims
     )
     return replace(
@@ -433,8 +433,8 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         out.append(_Asked("counters", COUNTERS, (), questions.counters))
     for operand in kernel.outputs:
         name = operand.name
-        claim = kernel.computes.of(name) if kernel.computes is not None else None
-        index = ",".join(claim.indices if claim else map(str, operand.modes))
+        claim = kernel.computes.known(name) if kernel.computes is not None else None
+        index = claim.place if claim else ",".join(map(str, operand.modes))
         assumed = kernel.computes.assumes if kernel.computes is not None else ()
         out += [
             _Asked(

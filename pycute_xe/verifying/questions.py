@@ -17,12 +17,20 @@ from pycute_xe.holding.nodes import Undefined
 from pycute_xe.holding.patience import TooHardError, a_while
 from pycute_xe.kernel import (
     AtomicStore,
-    Claim,
     Load,
     Loop,
     Store,
 )
-from pycute_xe.kernel.spec.specification import Situated, is_inside, situated_elements
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.spec.expression import Element
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import (
+    AnyClaim,
+    Claim,
+    Situated,
+    is_inside,
+    situated_elements,
+)
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
     Counting,
@@ -48,7 +56,8 @@ from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import collapsed
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.scatters import Named
 from pycute_xe.verifying.translation import EXACT, claimed, formula_of
 from pycute_xe.verifying.verdict import Failure
 
@@ -220,15 +229,19 @@ def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[in
 # Whether every element that a claim names lies inside its operand, for all sizes.
 
 
-def undefined_claim(space: Space, claim: Claim) -> tuple[dict[str, int], str, Region] | None:
+def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str, Region] | None:
     """Return where a claim names an element outside its operand: a point, in words, all points.
 
     Raises `UndecidableError` for indices known only in a run, and where conditions are around the
     element, or a sum as long as another index says: then the value is computed as if it lay inside.
     """
     modes = space.kernel.operand(claim.output).modes
-    ranges = tuple(zip(claim.indices, modes, strict=True))
-    for one in situated_elements(claim.value, ranges):
+    match claim:
+        case Claim(_, indices, value):
+            every = situated_elements(value, tuple(zip(indices, modes, strict=True)))
+        case Scatter():
+            every = scattered_elements(claim, modes)
+    for one in every:
         if is_inside(one, space.kernel.operand(one.element.operand).modes):
             continue
         region = _outside(space, one)
@@ -237,11 +250,26 @@ def undefined_claim(space: Space, claim: Claim) -> tuple[dict[str, int], str, Re
             continue
         words = f"{one} is claimed, and lies outside {one.element.operand}"
         variables = {name for name, _ in one.ranges}
-        if one.guards or any(extent.names & variables for _, extent in one.ranges):
+        plain = isinstance(claim, Claim) and not one.guards
+        if not plain or any(extent.names & variables for _, extent in one.ranges):
             sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
             raise undecided(f"{words} at {sizes}", "tighten the condition around it", claim=claim)
         return point, words, region
     return None
+
+
+def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situated]:
+    """Return the elements that a scatter names: those that tell its places, and those of its value.
+
+    The latter where the place lies inside of the output.
+    """
+    looked = (x for index in (*claim.at, *(e for _, e in claim.over)) for x in index.looked_up)
+    out = [Situated(Element(x.operand, x.at), claim.over) for x in looked]
+    pairs = zip(claim.at, modes, strict=True)
+    inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
+    values = situated_elements(claim.value, claim.over)
+    inside = (*inside, *claim.when)
+    return [*out, *(replace(one, guards=(*inside, *one.guards)) for one in values)]
 
 
 def _outside(space: Space, one: Situated) -> Region:
@@ -359,7 +387,9 @@ class Questions(Loading, Counting):
             raise undecided("it is both stored and added to", "do one of the two", output=output)
         if any(isinstance(s, Load) and s.operand == output for s in self.kernel.statements()):
             raise undecided("it is loaded while others add to it", "load a copy", output=output)
-        numeric = self.kernel.operand(output).value_type
+        claim, numeric = self.claim_of(output), self.kernel.operand(output).value_type
+        if not isinstance(claim, Claim):
+            raise undecided("places that are looked up are added to", "store", output=output)
         if numeric.name not in EXACT:
             raise undecided(
                 f"every addition to it rounds to {numeric}", "add in f32", output=output
@@ -376,7 +406,6 @@ class Questions(Loading, Counting):
             terms = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
-        claim = self.claim_of(output)
         places = dict(zip(claim.indices, names, strict=True))
         wanted = claimed(claim.value, self.space.naming, places, numeric)
         if numeric.kind == "float":
@@ -409,9 +438,11 @@ class Questions(Loading, Counting):
     def _wrong(self, write: Write, view: View, points: Region) -> Failure | None:
         targets = self.space.targets(write, view)
         claim = self.claim_of(write.statement.operand)
-        names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         numeric = self.kernel.operand(write.statement.operand).value_type
         actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
+        if isinstance(claim, Scatter):
+            return self._wrong_there(Named.of(self.space, claim), actual, write, view, points)
+        names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         wanted = claimed(claim.value, self.space.naming, names, numeric)
         wanted = collapsed(points, wanted)
         actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
@@ -433,6 +464,61 @@ class Questions(Loading, Counting):
             return self._at(wrong, write, view, targets)
 
         return self.shown(write.statement.operand, difference, (actual, wanted), failed)
+
+    def _wrong_there(
+        self, claim: Named, actual: Formula, write: Write, view: View, points: Region
+    ) -> Failure | None:
+        """Compare a store with the element of a claim that scatters for which it is.
+
+        Where it is for none it may only store what lay there, or to what held nothing before.
+        """
+        output, targets = write.statement.operand, self.space.targets(write, view)
+        keeps = self.kernel.operand(output).role == "inout"
+        whole = claim.whole(targets, actual, keeps)
+        element = claim.element(targets)
+
+        def failed(wrong: Difference, _: Point) -> Failure | None:
+            return self._at(wrong, write, view, targets)
+
+        there = points.within("false")
+        if element is not None:
+            there = points.within(" and ".join(f"({t})" for t in claim.holds(targets, element)))
+            again = claim.others(there, targets, element)
+            point = None if again.is_empty else smallest(again, self.space.naming)
+            if point is not None:
+                return self._named_twice(output, point, again)
+        rest = points - there
+        others = rest if rest.is_empty else claim.others(rest, targets, None)
+        if not others.is_empty or (keeps and self._changes(rest, actual, write, targets)):
+            where = rest if keeps else others.to(points.names)
+            wrong = Difference(where, "elements", "the claim names no such place")
+            return self.shown(output, wrong, (actual, whole), failed)
+        if element is None or there.is_empty:
+            return None
+        wanted = as_stored(claim.numeric, collapsed(there, claim.value(element)))
+        actual = as_stored(claim.numeric, actual)
+        difference = self._compared(there, actual, wanted, claim.numeric)
+        if difference is None:
+            return None
+        return self.shown(output, difference, (actual, wanted), failed)
+
+    def _changes(self, points: Region, actual: Formula, write: Write, targets: Names) -> bool:
+        """Whether something else may be stored than what lay there."""
+        if points.is_empty:
+            return False
+        output = write.statement.operand
+        numeric = self.kernel.operand(output).value_type
+        before: Formula = (Term(1.0, (Place(output, targets, numeric),)),)
+        try:
+            return compare(points, actual, before, self.extents, self.least) is not None
+        except UndecidableError:
+            return True
+
+    def _named_twice(self, output: str, point: Point, points: Region) -> Failure:
+        words = f"a place of {output} is claimed twice"
+        return self.failure(
+            point, f"{output} values", words, points, operand=output, output=output, faults=True
+        )
 
     def _compared(
         self, points: Region, actual: Formula, wanted: Formula, stored: Numeric

@@ -145,45 +145,53 @@ def formula_of(node: Node, view: View, naming: Naming, kind: Numeric, real: set[
     ``real`` takes in what was read as real arithmetic. Raises `UndecidableError` for contents that
     have no formula.
     """
-    return LIMITS.check(_Formulas(view, naming, real).formula(node, (), Reading.of(kind)))
+    return LIMITS.check(_Formulas(view, naming, real).formula(node, Reading.of(kind)))
 
 
 class _Formulas:
     def __init__(self, view: View, naming: Naming, real: set[str]) -> None:
         self.view, self.naming, self.real = view, naming, real
+        self.done: dict[tuple[int, Reading], Formula] = {}
 
-    def formula(self, node: Node, scope: tuple[str, ...], how: Reading) -> Formula:
+    def formula(self, node: Node, how: Reading) -> Formula:
+        """Return the formula of a node, which is made once where it stands in several places."""
+        key = (id(node), how)
+        if key not in self.done:
+            self.done[key] = self.made(node, how)
+        return self.done[key]
+
+    def made(self, node: Node, how: Reading) -> Formula:
         match node:
             case Call():
-                return self.called(node, scope, how)
+                return self.called(node, how)
             case Converted(to, body):
-                inner = self.formula(body, scope, how.converted(to))
+                inner = self.formula(body, how.converted(to))
                 if how.excuses(to, inner, _rounds(body)):
                     self.real.add(f"conversions to {to}")
-                    return self.formula(body, scope, how)
+                    return self.formula(body, how)
                 return rounded(to, inner)
             case Summed():
-                return self.total(node, scope, how)
+                return self.total(node, how)
             case Accumulated(numeric, start, terms):
                 inside = how.operand("add", numeric.kind == "float")
-                added = (self.total(t, scope, inside) for t in terms)
-                out = _typed(numeric, add(self.formula(start, scope, inside), *added))
+                added = (self.total(t, inside) for t in terms)
+                out = _typed(numeric, add(self.formula(start, inside), *added))
                 opaque = call(f"accumulated in {numeric}", out)
                 return self.computed("accumulated", numeric, out, opaque, how)
             case Choice(index, below, then, otherwise):
-                sides = (self.formula(x, scope, how) for x in (then, otherwise))
+                sides = (self.formula(x, how) for x in (then, otherwise))
                 return choose(self.naming.text(index), self.naming.text(below), *sides)
             case Picked(test, then, otherwise):
-                sides = (self.formula(x, scope, how) for x in (then, otherwise))
+                sides = (self.formula(x, how) for x in (then, otherwise))
                 (place,) = self.place(test).at
                 return choose(place, "0", *sides)
             case Number() | Scalar() | Leaf() | Undefined() | Carried() | Lost():
                 return self.leaf(node, how)
 
-    def called(self, node: Call, scope: tuple[str, ...], how: Reading) -> Formula:
+    def called(self, node: Call, how: Reading) -> Formula:
         name, kind, rounds = node.function, node.type, _rounds(node)
         inside = how.operand(name, rounds)
-        arguments = tuple(self.formula(a, scope, inside) for a in node.arguments)
+        arguments = tuple(self.formula(a, inside) for a in node.arguments)
         out = applied(name, arguments)
         if not rounds or kind is None:
             return out
@@ -218,7 +226,7 @@ class _Formulas:
             case Lost(fragment, why):
                 raise undecided(why, "claim what it holds", fragment=fragment)
 
-    def total(self, node: Summed, scope: tuple[str, ...], how: Reading) -> Formula:
+    def total(self, node: Summed, how: Reading) -> Formula:
         bounds: list[Bounds] = []
         for bound in node.over:
             ends = (0, bound[1]) if len(bound) == 2 else map(self.naming.text, bound[1:])
@@ -227,7 +235,7 @@ class _Formulas:
         rounds = row.law == "sum" and node.type is not None and node.type.kind == "float"
         inside = how.operand(row.combine, rounds)
         out = reduced(
-            row, tuple(bounds), self.formula(node.body, (*scope, *(b.name for b in bounds)), inside)
+            row, tuple(bounds), self.formula(node.body, inside)
         )
         if row.law != "sum" or node.type is None:
             return out

@@ -100,7 +100,6 @@ APART = {
     "flat_divide": 2,
     "tiled_divide": 1,  # by `_` beside a nested tile
     "zipped_divide": 1,
-    "logical_product": 1,  # of a block with uneven gaps: copies overlap there
     "raked_product": 1,  # an extent of 1 stands in the last mode
     "tile_to_shape": 1,  # rounded up where it is asked for
 }

@@ -196,12 +196,12 @@ REFUSALS = {
         {"layout": HARD},
         "not decided within the steps allowed",
     ),
-    "sort: coordinates": Refusal(
-        lambda: algebra.sort(COORDINATES),
+    "sort: an offset among coordinates": Refusal(
+        lambda: algebra.sort(Layout((4, 8), (E(0), 1))),
         ShapeError,
         "sort",
-        {"layout": COORDINATES},
-        "no place in an order",
+        {"layout": Layout((4, 8), (E(0), 1))},
+        "no place in their order",
     ),
     "composition: an offset": Refusal(
         lambda: algebra.composition(Layout(64), LATE),

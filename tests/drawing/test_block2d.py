@@ -9,7 +9,7 @@ from every import every
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.drawing import Drawing
-from pycute_xe.drawing.dispatch import of_block2d
+from pycute_xe.drawing.values import of_block2d
 from pycute_xe.errors import ShapeError
 from pycute_xe.machine import Memory, RegisterFile, block2d
 

@@ -8,8 +8,8 @@ from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch.lsc import Block2DMessage, Message, parse
-from pycute_xe.drawing.dispatch import of_lsc
 from pycute_xe.drawing.scene import Panel
+from pycute_xe.drawing.values import of_lsc
 from pycute_xe.errors import ShapeError
 from pycute_xe.machine import Memory, RegisterFile
 from pycute_xe.machine.lsc import execute

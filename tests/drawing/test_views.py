@@ -10,8 +10,8 @@ import pytest
 from sampling import sampled
 
 import pycute_xe as cx
-from pycute_xe.drawing.dispatch import of_reorder
 from pycute_xe.drawing.scene import Plan
+from pycute_xe.drawing.values import of_reorder
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import CoordError, ShapeError
 

@@ -109,3 +109,57 @@ def test_a_prefetch_brings_the_keys_of_some_trips_later(options: dict[str, Any])
         for kind in (Prefetch, Load)
     )
     assert prefetch.at[2] == load.at[2].substitute({"k": Index("k") + 2})
+
+
+# ------------------------------------------------------------ behind a length
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+@pytest.mark.parametrize("options", [{}, {"cached": True}, {"causal": True, "page": 32}], ids=str)
+def test_what_other_requests_have_reaches_no_result(options: dict[str, Any], executor: str) -> None:
+    """A tile of keys ends in the keys of the next request: zero times NaN would be NaN."""
+    lengths = [(3, 7), (2, 33), (4, 20)]
+    shape = {"out": 16, "columns": 16, "heads": 1, "packed": True}
+    given = problem(np.random.default_rng(2), tilings(), lengths, **shape, **options)
+    right = run(given.kernel, **given.operands, executor=executor)
+    changed = dict(given.operands)
+    for name, starts in (("K", "key_starts"), ("V", "key_starts"), ("V0", "cache_starts")):
+        if starts in changed and name in changed:
+            first, last = changed[starts][1:3]
+            changed[name] = changed[name].copy()
+            changed[name][:, first:last] = np.nan
+    found = run(given.kernel, **changed, executor=executor)
+    others = np.r_[0:3, 5:9]
+    assert np.array_equal(found[:, others], right[:, others])
+    assert np.isfinite(right).all()
+    if "page" not in options:
+        assert np.isnan(found[:, 3:5]).all()
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+@pytest.mark.parametrize(
+    "options", [{}, {"packed": True}, {"packed": True, "cached": True}], ids=str
+)
+def test_a_request_without_keys_gives_zeros(options: dict[str, Any], executor: str) -> None:
+    lengths = [(4, 0), (4, 1), (4, 70)]
+    more = dict(options) if "packed" in options else {"page": 32}
+    shape = {"out": 16, "columns": 16, "heads": 1}
+    given = problem(np.random.default_rng(3), tilings(), lengths, **shape, **more)
+    found = run(given.kernel, **given.operands, executor=executor)
+    assert off(found, given) < 6e-3
+    assert not np.any(found[:, :4] if "packed" in options else found[0])
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+def test_without_keys_the_logarithm_is_minus_infinity_and_parts_give_zeros(executor: str) -> None:
+    """As vLLM's, where the merge of parts without keys gave NaN (issue 47305)."""
+    lengths = [(5, 0), (5, 1), (5, 200)]
+    options = {"splits": 3, "lse": True, "page": 64, "out": 32, "heads": 1}
+    mmas = tilings(queries=16, keys=32)
+    given = problem(np.random.default_rng(5), mmas, lengths, **options)
+    parts = run(given.kernel, **given.operands, executor=executor)
+    assert np.isneginf(parts.lse[:, 0]).all()
+    assert not np.any(parts.O[:, 0])
+    combined = run(attention_combine(mmas[1], 3), parts.O, parts.lse, executor=executor)
+    assert off(combined, given) < 6e-3
+    assert not np.any(combined[0])

@@ -7,11 +7,13 @@ import io
 import json
 
 import pytest
+from odd_requests import REQUESTS as REQUESTS_THAT_ARE_ODD
 from random_expressions import random_expressions
 
 import pycute_xe as cx
 from pycute_xe.expressions import evaluate, python_text
-from pycute_xe.playground import KINDS, answer, known_names
+from pycute_xe.playground import KINDS, answer
+from pycute_xe.playground.atoms import known_names
 
 OLDER, MMA = "XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>"
 REQUESTS = {
@@ -101,6 +103,24 @@ def test_a_wrong_formula_is_marked() -> None:
     shown = answer({"kind": "verify", **REQUESTS["verify"]})
     parts = dict(map(tuple, shown["parts"]))
     assert "value 0 of work-item 0 is said to be (0, 1), and is (0, 0)" in parts["Counterexample"]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("at", range(0, len(REQUESTS_THAT_ARE_ODD), 10))
+def test_odd_requests_are_answered_in_words(at: int) -> None:
+    for request in REQUESTS_THAT_ARE_ODD[at : at + 10]:
+        shown = answer(request)
+        assert json.loads(json.dumps(shown)) == shown
+        assert "Way out: " in shown["error"] if "error" in shown else shown["parts"], request
+
+
+def test_a_tile_that_cannot_be_drawn_is_answered_all_the_same() -> None:
+    asked = {"kind": "tile", "mma": MMA, "tile": "4096,4096,32", "subgroups": "8,4,1"}
+    shown = answer(asked)
+    parts = dict(map(tuple, shown["parts"]))
+    assert parts["Refused"].startswith("what bmg takes instead: 256,256,32 by 8,4,1")
+    assert parts["Drawing"].endswith("cells are more than a drawing can show (8192)")
+    assert shown["svg"] == ""
 
 
 @pytest.mark.long

@@ -7,13 +7,12 @@
   const all = (selector) => [...root.querySelectorAll(selector)];
   const status = find("[data-status]");
   const results = find("[data-results]");
-  const base = new URL(root.dataset.assets, document.baseURI);
-  const LIMIT = 30000; // milliseconds that an answer may take before the worker starts anew
-  let worker, timer, ready = false, waits = false, asked = 0, shown = null;
+  const library = globalThis.pycuteLibrary;
+  let asked = 0, shown = null;
 
   const tell = (text) => { status.textContent = text; };
   const kind = () => find('input[name="kind"]:checked').value;
-  const panel = (name) => find(`[data-kind="${name}"]`);
+  const panel = (name) => all("[data-kind]").find((one) => one.dataset.kind === name);
 
   function request() {
     const fields = [...panel(kind()).querySelectorAll("[name]")].map((f) => [f.name, f.value.trim()]);
@@ -26,45 +25,25 @@
     for (const field of all("input, select, button")) field.disabled = true;
   }
 
-  function launch() {
-    worker = new Worker(new URL("worker.mjs", base), { type: "module" });
-    ready = false;
-    worker.onmessage = ({ data }) => {
-      if (data.loading) tell(`Loading ${data.loading} …`);
-      else if (data.ready) { ready = true; offer(data.names); arm(); }
-      else if (data.failed) install(`Python did not start: ${data.failed}.`);
-      else if (data.id === asked) { clearTimeout(timer); waits = false; show(data.shown); }
-    };
-    worker.onerror = (event) => install(`Python did not start: ${event.message || "the worker failed"}.`);
-  }
-
-  // Names that the fields of atoms offer.
-  function offer(names) {
+  // Names that the fields of atoms offer, written down when the site was built.
+  async function offer() {
+    const names = await (await fetch(new URL("names.json", library.assets))).json();
     const options = [...names.copies, ...names.mmas].map((value) => element("option", "", { value }));
     find("datalist").replaceChildren(...options);
   }
 
-  function ask(remember) {
-    if (!worker) return;
+  async function ask(remember) {
+    if (!library.available) return;
     const wanted = request();
     if (remember) history.pushState(null, "", `?${new URLSearchParams(wanted)}`);
     asked += 1;
+    const mine = asked;
     results.setAttribute("aria-busy", "true");
-    worker.postMessage({ id: asked, request: wanted });
-    waits = true;
-    arm();
-  }
-
-  // What Python takes to start, on a slow line or machine, is no part of an answer's time.
-  function arm() {
-    clearTimeout(timer);
-    if (!ready || !waits) return;
-    timer = setTimeout(() => {
-      waits = false;
-      worker.terminate();
-      launch();
-      show({ error: `no answer within ${LIMIT / 1000} s: ask for something smaller`, pointer: "" });
-    }, LIMIT);
+    tell("Asked …");
+    const answer = await library.ask(wanted, tell);
+    if (answer.failed) install(answer.error);
+    else if (mine === asked) show(answer);
+    if (mine === 1) offer().catch(() => tell("Answered; names are not offered."));
   }
 
   const element = (name, text, attributes = {}) => {
@@ -161,9 +140,14 @@
     if (!name || !panel(name)) return choose(kind());
     choose(name);
     for (const field of panel(name).querySelectorAll("[name]")) {
-      const usual = field.options && [...field.options].findIndex((option) => option.defaultSelected);
-      if (field.options && !given.has(field.name)) field.selectedIndex = Math.max(0, usual);
-      else field.value = given.get(field.name) ?? "";
+      const choices = [...(field.options || [])], text = given.get(field.name) ?? "";
+      if (choices.length && !given.has(field.name)) {
+        field.selectedIndex = Math.max(0, choices.findIndex((option) => option.defaultSelected));
+        continue;
+      }
+      // What is not offered is asked all the same: the library says what there is.
+      if (choices.length && !choices.some((option) => option.value === text)) field.add(new Option(text));
+      field.value = text;
     }
   }
 
@@ -181,9 +165,6 @@
 
   read();
   find("form").hidden = false;
-  if (typeof WebAssembly !== "object" || typeof Worker !== "function")
-    install("This browser has no WebAssembly, in which Python runs here.");
-  else if (location.protocol === "file:")
-    install("A page opened as a file may not start a worker: serve the site, or install the library.");
-  else { launch(); ask(false); }
+  if (library.available) ask(false);
+  else install(library.hindered);
 })();

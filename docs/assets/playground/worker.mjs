@@ -12,22 +12,23 @@ async function start() {
   say("pycute_xe, from its wheel");
   pyodide.unpackArchive(await wheel, assets.wheel.endsWith(".zip") ? "zip" : "wheel");
   say("pycute_xe, importing");
-  pyodide.runPython("import json\nfrom pycute_xe.playground import answer, known_names");
-  const names = JSON.parse(pyodide.runPython("json.dumps(known_names())"));
-  return { names, ask: pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))") };
+  pyodide.runPython("import json\nfrom pycute_xe.playground import answer");
+  const ask = pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))");
+  return { ask, rest: () => pyodide.runPython("import pycute_xe.playground.atoms") };
 }
 
 const started = start();
 started.then(
-  ({ names }) => self.postMessage({ ready: true, names }),
+  () => self.postMessage({ ready: true }),
   (error) => self.postMessage({ failed: String(error && error.message) }),
 );
 
 self.onmessage = async ({ data }) => {
-  const { ask } = await started;
+  const { ask, rest } = await started;
   try {
     self.postMessage({ id: data.id, shown: JSON.parse(ask(JSON.stringify(data.request))) });
   } catch (error) {
     self.postMessage({ id: data.id, shown: { error: String(error.message), pointer: "" } });
   }
+  setTimeout(rest); // atoms and tilings, which the first layout does not wait for
 };

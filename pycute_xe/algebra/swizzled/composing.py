@@ -193,6 +193,8 @@ def _of_functions(a: Any, b: Any) -> Any:
         return a.with_inner(composition(inner, b))
     if isinstance(b, Chained):
         return Chained(a, 0, b)
+    if isinstance(a, F2Layout) and b in (plain.size(a), Layout(plain.size(a))):
+        return bits.coalesced(a)  # read in its own order, whatever its extents
     if isinstance(a, F2Layout) and (type(b) is int or isinstance(b, (Layout, ComposedLayout))):
         return bits.composed_bits(a, as_f2(Layout(b) if isinstance(b, int) else b))
     if isinstance(b, F2Layout) and isinstance(a, (Layout, ComposedLayout, F2Layout)):

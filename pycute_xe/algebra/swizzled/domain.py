@@ -5,21 +5,27 @@ What C++ overloads for tensors takes them here too: what is cut is the layout of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from math import gcd
-from typing import Any, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, cast, overload
 
 from pycute_xe import layout as plain
-from pycute_xe.algebra import bits, common, compose, inverse, product, rearrange
+from pycute_xe.algebra import bits, common, compose, inverse, product, rearrange, refining
 from pycute_xe.composed import AnyPlaced, ComposedLayout, on_domain, on_tensors
 from pycute_xe.f2 import F2Layout
-from pycute_xe.int_tuple import flatten_tuple
+from pycute_xe.int_tuple import flatten_tuple, leaves
 from pycute_xe.layout import Layout
-from pycute_xe.typing import Coord, IntTuple, at_most
+from pycute_xe.layout.core import sliced
+from pycute_xe.typing import TUPLE, Coord, IntTuple, at_most
+
+Rest = ParamSpec("Rest")
 
 __all__ = [
     "append",
     "blocked_product",
     "coalesce",
+    "coalesce_z",
     "cosize",
     "flat_divide",
     "flat_product",
@@ -124,13 +130,37 @@ def make_layout_like(layout: Layout | ComposedLayout) -> Layout:
     return rearrange.make_layout_like(_beneath(layout))
 
 
+class OnTrees(Protocol[Rest]):
+    """A function that takes the modes of a layout, and those of a tuple as of a shape."""
+
+    @overload
+    def __call__(self, layout: tuple[Any, ...], /, *args: Rest.args, **kw: Rest.kwargs) -> Any: ...
+    @overload
+    def __call__(self, layout: AnyPlaced, /, *args: Rest.args, **kw: Rest.kwargs) -> AnyPlaced: ...
+    def __call__(self, layout: Any, /, *args: Rest.args, **kw: Rest.kwargs) -> Any:
+        """Apply the function to the layout, or to the tuple."""
+        ...
+
+
+def _on_trees(function: Callable[Concatenate[Any, Rest], Any]) -> OnTrees[Rest]:
+    """Let a function that takes the modes of layouts take those of tuples, as C++ does."""
+
+    @wraps(function)
+    def lifted(layout: Any, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Any:
+        if type(layout) is TUPLE:
+            return function(plain.unchecked(layout, layout), *args, **kwargs).shape
+        return function(layout, *args, **kwargs)
+
+    return cast("OnTrees[Rest]", lifted)
+
+
 append = on_domain(plain.append)
 _flattened = on_tensors(plain.flatten)
-get = on_domain(plain.get)
-group = on_tensors(plain.group)
+get = _on_trees(on_domain(plain.get))
+group = _on_trees(on_tensors(plain.group))
 prepend = on_domain(plain.prepend)
-select = on_domain(plain.select)
-take = on_tensors(plain.take)
+select = _on_trees(on_domain(plain.select))
+take = _on_trees(on_tensors(plain.take))
 
 _coalesced = on_tensors(compose.coalesce)
 flat_divide = on_tensors(inverse.flat_divide)
@@ -171,19 +201,50 @@ def coalesce(layout: Any, profile: IntTuple = None) -> Any:
 
 
 @overload
-def layout_add(a: F2Layout, b: F2Layout) -> F2Layout: ...
+def coalesce_z(layout: F2Layout, profile: None = None) -> F2Layout: ...
+@overload
+def coalesce_z(layout: Layout, profile: IntTuple = None) -> Layout: ...
+def coalesce_z(layout: Any, profile: IntTuple = None) -> Any:
+    """Return the same function of every integer with as few modes as its order allows, flat.
+
+    Law: plain layouts as `pycute_xe.algebra.refining.coalesce_z`; of XOR strides, without a
+    profile, a last mode of extent 1 stays as well. The counterpart is in NVIDIA's PyCuTe.
+
+    >>> print(coalesce_z(Layout((2, 1, 6, 1), (1, 7, 8, 0))))
+    (2,6,1):(1,8,0)
+    >>> from pycute_xe.f2 import F2
+    >>> print(coalesce_z(F2Layout((2, 2, 3), (F2(1), F2(2), F2(4)))))
+    12:F2(1)
+    """
+    if type(layout) is F2Layout and profile is None:
+        return bits.coalesced(layout, keeps_last=True)
+    plain_layout: Any = layout
+    return refining.coalesce_z(plain_layout, profile)
+
+
+@overload
+def layout_add(a: F2Layout, b: F2Layout | Layout) -> F2Layout: ...
+@overload
+def layout_add(a: Layout, b: F2Layout) -> F2Layout: ...
 @overload
 def layout_add(a: Layout, b: Layout) -> Layout: ...
 def layout_add(a: Any, b: Any) -> Any:
     """Return the layout of the sums of two layouts' offsets, by XOR for those of XOR strides.
 
     Law: ``layout_add(a, b)(i) == a(i) + b(i)``, as `pycute_xe.algebra.common.layout_add`, or
-    ``a(i) ^ b(i)`` where both have XOR strides. The counterpart is in NVIDIA's PyCuTe.
+    ``a(i) ^ b(i)`` where both have XOR strides or one has and the other none that moves. The
+    counterpart is in NVIDIA's PyCuTe.
 
     >>> from pycute_xe.f2 import F2
     >>> print(layout_add(F2Layout(8, F2(1)), F2Layout(8, F2(2))))
     8:F2(3)
     """
+    a, b = (
+        F2Layout(one.shape, one.stride)
+        if type(one) is Layout and type(other) is F2Layout and not any(leaves(one.stride))
+        else one
+        for one, other in ((a, b), (b, a))
+    )
     if type(a) is F2Layout and type(b) is F2Layout:
         return bits.summed_bits(a, b)
     left: Any = a
@@ -210,8 +271,10 @@ def flatten(layout: Any) -> Any:
 def slice_(coord: Coord, layout: ComposedLayout) -> ComposedLayout: ...
 @overload
 def slice_(coord: Coord, layout: Layout) -> Layout: ...
+@overload
+def slice_(coord: Coord, layout: tuple[Any, ...]) -> tuple[Any, ...]: ...
 def slice_(coord: Coord, layout: Any) -> Any:
-    """Return the modes where the coordinate holds ``None``, of a plain or a swizzled layout.
+    """Return the modes where the coordinate holds ``None``, of a layout, swizzled too, or a tuple.
 
     Law: for a plain layout as `pycute_xe.layout.slice_`; a swizzled one keeps the offset of the
     other modes inside, as `ComposedLayout.sliced`. Raises `CoordError` where the coordinate does
@@ -220,7 +283,11 @@ def slice_(coord: Coord, layout: Any) -> Any:
     >>> from pycute_xe.swizzle import Swizzle
     >>> print(slice_((None, 1), ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2)))))
     Sw<1,1,1> o 4 o (4):(1)
+    >>> slice_((None, (1, None)), (2, (5, 7)))
+    (2, 7)
     """
+    if type(layout) is TUPLE:
+        return layout if coord is None else sliced(coord, layout)
     return layout.sliced(coord) if type(layout) is ComposedLayout else plain.slice_(coord, layout)
 
 

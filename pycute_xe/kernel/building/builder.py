@@ -465,7 +465,12 @@ class KernelBuilder(Draft):
     def computes(self, equation: str) -> None:
         """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``."""
         claim = read_claim(equation, self._known())
-        others = tuple(x for x in self._parts.operands if x.role == "in" or x.name == claim.output)
+        given = (x for x in self._parts.operands if x.role != "scratch")
+        others = tuple(
+            x if x.name == claim.output or x.role == "in" else replace(x, role="in")
+            for x in given
+            if x.name == claim.output or x.role != "out"
+        )
         Specification((claim,), defines=self._defines).check(others)
         if any(claim.output == known.output for known in self._claims):
             wrong = f"{claim.output} is claimed twice"
@@ -495,7 +500,7 @@ class KernelBuilder(Draft):
         claims = Specification(self._claims, tables=self._assumed, defines=self._defines)
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
-            body, claims if self._claims else None, program.shared,
+            body, claims if self._claims or self._assumed else None, program.shared,
         )  # fmt: skip
 
 

@@ -31,7 +31,8 @@ from pycute_xe.kernel.spec.expression import (
     Where,
 )
 from pycute_xe.kernel.spec.recurrences import Recurrence
-from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
@@ -249,10 +250,19 @@ class _Change:
         values = (self.expression(x, {**scope, **own}) for x in (one.start, one.step))
         return Recurrence(self.thing(one.name), tuple(own.values()), extents, *values)
 
-    def claim(self, claim: Claim, scope: Mapping[str, str]) -> Claim:
-        own = self.bound(claim.indices)
-        value = self.expression(claim.value, {**scope, **own})
-        return Claim(self.thing(claim.output), tuple(own.values()), value)
+    def claim(self, claim: AnyClaim, scope: Mapping[str, str]) -> AnyClaim:
+        output = self.thing(claim.output)
+        match claim:
+            case Claim(_, indices, value):
+                own = self.bound(indices)
+                return Claim(output, (*own.values(),), self.expression(value, {**scope, **own}))
+            case Scatter(_, at, over, value, when):
+                own = self.bound(name for name, _ in over)
+                inner = {**scope, **own}
+                spans = tuple((own[n], self.index(extent, inner)) for n, extent in over)
+                places = tuple(self.index(i, inner) for i in at)
+                pairs = ((self.index(i, inner), self.index(j, inner)) for i, j in when)
+                return Scatter(output, places, spans, self.expression(value, inner), (*pairs,))
 
     def expression(self, value: Expression, scope: Mapping[str, str]) -> Expression:
         match value:

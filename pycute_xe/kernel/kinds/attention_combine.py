@@ -63,7 +63,8 @@ def attention_combine(mma: TiledMma, splits: int, *, out_type: Numeric | str = "
         Map("tAcc", both, by_row),
     )
     end = (
-        Map("tAcc", Slot("tAcc") / Slot("tSum"), (("tSum", rows.of_scores),)),
+        # Where no part has a key, the sum is 0; any other is 1 at least.
+        Map("tAcc", Slot("tAcc") / apply("max", Slot("tSum"), 1.0), (("tSum", rows.of_scores),)),
         Convert("tAcc", "tOut"),
         Reorder("tOut", "tStore", reorder(mma_slots(mma, "C"), copy_slots(store))),
         Store(store, "O", at, "tStore", (2, 3)),
@@ -106,6 +107,6 @@ def _claim(splits: int, numeric: Numeric) -> Specification:
     top = apply("max", LOWEST, total("t", splits, Element("lse", (Index("t"), b, h, m)), how="max"))
     weight = apply("exp", lse - top)
     above = total("p", splits, Element("Os", (parts, b, h, m, e)) * weight)
-    value = above / total("p", splits, weight)
+    value = above / apply("max", total("p", splits, weight), 1.0)
     claimed = value if numeric == F32 else rounded_to(numeric, value)
     return Specification((Claim("O", ("b", "h", "m", "e"), claimed),))

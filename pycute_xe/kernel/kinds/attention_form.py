@@ -48,8 +48,8 @@ LOG2E = log2(e)
 
 
 @lru_cache(maxsize=64)
-def place_in_tile(mma: TiledMma, letter: str) -> Index:
-    """Return the row ("m") or column ("n") of a register element of C, as an index.
+def place_in_tile(mma: TiledMma, letter: str, role: str = "C") -> Index:
+    """Return the row ("m"), column ("n") or depth ("k") of a register element, as an index.
 
     It names ``subgroup`` and ``element``. Raises `KernelError` where no layout says it.
 
@@ -58,7 +58,7 @@ def place_in_tile(mma: TiledMma, letter: str) -> Index:
     >>> print(place_in_tile(mma, "m"))
     16*subgroup+element/16-16*(element/16/16)
     """
-    part = accumulator_places(mma, letter)
+    part = accumulator_places(mma, letter, role)
     starts = part.min(axis=1)
     inside = part[0] - starts[0]
     if (part - starts[:, None] != inside).any():

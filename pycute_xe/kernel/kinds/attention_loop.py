@@ -24,10 +24,18 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     Statement,
 )
-from pycute_xe.kernel.kinds.attention_form import LOWEST, Form, Keys, Rows, guarded, unmasked
+from pycute_xe.kernel.kinds.attention_form import (
+    LOWEST,
+    Form,
+    Keys,
+    Rows,
+    guarded,
+    place_in_tile,
+    unmasked,
+)
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.side import Side
-from pycute_xe.kernel.spec.expression import Slot, apply
+from pycute_xe.kernel.spec.expression import Const, Slot, Where, apply
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv
 from pycute_xe.layout import Layout, size
 
@@ -172,6 +180,20 @@ class Mainloop:
             out += [
                 Map(acc, Slot(acc) * Slot("tSrFix"), (("tSrFix", self.rows.of_out),)),
                 *fetched(values, keys.v, at, modes),
+                *self.cleared(keys, values.read),
                 Mma(form.pv, acc, "tOrP", values.read),
             ]
         return tuple(out)
+
+    def cleared(self, keys: Keys, values: str) -> tuple[Statement, ...]:
+        """Return what puts zeros behind the last key, in the tile that has it.
+
+        What lies there is another batch's or anybody's: its weight is zero, and zero times NaN is
+        NaN. Behind the keys of an operand loads give zeros.
+        """
+        if not keys.count.looked_up:
+            return ()
+        row, width = self.form.tile_of(keys) * self.form.tile[1], self.form.tile[1]
+        key = row + place_in_tile(self.form.pv, "k", "B")
+        own = Where(key, keys.count, Slot(values), Const(0.0))
+        return (If(keys.count, row + width, (Map(values, own),)),)

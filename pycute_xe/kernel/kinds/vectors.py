@@ -71,8 +71,8 @@ class Vector:
 
 
 def accumulator_places(mma: TiledMma, letter: str, role: str = "C") -> Ints:
-    """Return (subgroup, register element of an operand) → row or column in the tile."""
-    axis = "mn".index(letter) if role == "C" else 0
+    """Return (subgroup, register element of an operand) → m, n or k in the tile."""
+    axis = {"A": "mk", "B": "nk", "C": "mn"}[role].index(letter)
     (_, threads), _ = mma.fragment(role)
     lanes = _along(mma_slots(mma, role), axis)
     starts = _along(threads, axis)

@@ -6,6 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.kinds.attention_form import CacheOrder
+from pycute_xe.kernel.spec.tables import Distinct, InRange
 from pycute_xe.signatures import typed
 
 __all__ = ["kv_cache_write"]
@@ -25,9 +26,10 @@ def kv_cache_write(
 
     Slot ``slots[t]`` is row ``slots[t] % page`` of page ``slots[t] / page`` of ``KC`` and ``VC``,
     (P, page, G, depth), or (P, G, page, depth) with ``cache="heads"``; a token of a negative slot
-    is left out, and all other slots keep what they hold. With ``cache_type`` the cache is of
-    another type, what is written is divided by the scalars ``k_scale`` and ``v_scale``.
-    A work-group has ``heads`` heads of a token. C++: vLLM's ``reshape_and_cache_flash``.
+    is left out, two tokens have no slot in common, and all other slots keep what they hold. With
+    ``cache_type`` the cache is of another type, what is written is divided by the scalars
+    ``k_scale`` and ``v_scale``. A work-group has ``heads`` heads of a token. C++: vLLM's
+    ``reshape_and_cache_flash``.
 
     >>> print(*kv_cache_write(16, 64, cache="heads").outputs, sep="; ")
     KC[P,G,16,64] bf16 row-major; VC[P,G,16,64] bf16 row-major
@@ -36,6 +38,8 @@ def kv_cache_write(
     modes = ("P", page, "G", depth) if cache == "tokens" else ("P", "G", page, depth)
     pairs = [(k.input(x, kind, ("T", "G", depth)), x.lower()) for x in ("K", "V")]
     k.input("slots", "s32", ("T",))
+    used = ((Index(None, -1), Index.element("slots", Index("t"))),)
+    k.assume(Distinct("slots"), InRange("slots", Index("P") * page, ("t",), used))
     if cache_type:
         for _, name in pairs:
             k.input(f"{name}_scale", "f32")
@@ -52,4 +56,10 @@ def kv_cache_write(
                 k.map(f"{name}_of", f"{name} / {name}_scale", "f32")
                 k.convert(f"{name}_in", f"{name}_of", cache_type)
             k.store(into, f"{name}_in" if cache_type else name, at=at)
+    for source, name in pairs:
+        value = f"{source.name}[t,g,d]"
+        value = f"{cache_type}({value} / {name}_scale)" if cache_type else value
+        row = f"slots[t]%{page}"
+        place = f"{row},g" if cache == "tokens" else f"g,{row}"
+        k.computes(f"{source.name}C[slots[t]/{page},{place},d] = {value}")
     return k.build()

@@ -6,6 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.spec.tables import Distinct, InRange, Rising
 from pycute_xe.signatures import typed
 
 __all__ = ["linear_attention"]
@@ -66,15 +67,33 @@ class _States:
         for name, extent in tables:
             k.input(name, "s32", (extent,))
         states = k.inout("S", "f32", ("P", "H", self.depth, "E"))
+        self.claim()
         b, h, e = k.grid(b="U", h="H", e=Tiles("E", self.wide))
         first, stop = (Index.element("starts", b + i) for i in (0, 1))
         slot = Index.element("slots", b)
         with k.when(slot > -1):
             self.request(states, (slot, h, Index(), e * self.wide), Index.element("begun", b))
-            with k.loop("t", 0, stop - first) as t:
+            wide = self.wide
+            with k.loop("t", 0, stop - first, holds={"s": f"R[t,b,h,row,{wide}*e + column]"}) as t:
                 self.step(h, first + t, e)
             k.store(states, "s", at=(slot, h, Index(), e * self.wide))
+        step = "starts[b+1] - starts[b]"
+        seen = f"sum(d, Q[h,starts[b]+t,d]*R[t+1,b,h,d,e]) for b < U, t < {step}, slots[b] >= 0"
+        k.computes(f"O[h,starts[b]+t,e] = {seen}")
+        k.computes(f"S[slots[b],h,d,e] = R[{step},b,h,d,e]")
         return k.build()
+
+    def claim(self) -> None:
+        """Say what is assumed of the tables, and how a request's state follows from the last."""
+        b, slot = Index("b"), Index.element("slots", Index("b"))
+        used = ((Index(None, -1), slot),)
+        self.k.assume(Rising("starts", Index("T")), Distinct("slots"))
+        self.k.assume(InRange("slots", Index("P"), (str(b),), used))
+        kept = "where(slots[b] >= 0, where(begun[b] > 0, S[slots[b],h,d,e], 0), 0)"
+        at = "starts[b]+t"
+        step = f"g[h,{at}]*R[t,b,h,d,e] + K[h,{at},d]*V[h,{at},e]"
+        step = f"where({at} < T, {step}, R[t,b,h,d,e])"
+        self.k.defines(f"R[0,b,h,d,e] = {kept}", f"R[t+1,b,h,d,e] = {step} for t < T, b < U")
 
     def request(self, states: Operand, at: tuple[Index, ...], begun: Index) -> None:
         """Begin with the state of a slot, or with zeros."""

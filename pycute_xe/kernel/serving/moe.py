@@ -12,13 +12,13 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.ragged import store_rows
 from pycute_xe.kernel.serving.rows import rounded
-from pycute_xe.kernel.spec.tables import AtMost, Rising
+from pycute_xe.kernel.spec.tables import AtMost, Rising, Runs
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 
 __all__ = ["moe_gemm"]
 
-Runs = Literal["starts", "counts", "blocks"]
+RunsBy = Literal["starts", "counts", "blocks"]
 """How runs of rows are said: where each begins, how long each is, or the expert of each tile."""
 
 
@@ -26,7 +26,7 @@ Runs = Literal["starts", "counts", "blocks"]
 def moe_gemm(
     mma: TiledMma,
     *,
-    runs: Runs = "starts",
+    runs: RunsBy = "starts",
     gated: bool = False,
     kind: str = "bf16",
     d_type: str = "bf16",
@@ -35,7 +35,8 @@ def moe_gemm(
 
     Rows of A (T, K) are sorted by expert, B is (E, K, N). ``runs="starts"``: rows ``starts[e]`` to
     ``starts[e+1]`` are expert e's, and ``longest`` is the most that one has. ``"counts"``: each has
-    ``counts[e]`` rows at ``offsets[e]``. Neither pads: only rows of a run are stored. ``"blocks"``:
+    ``counts[e]`` rows at ``offsets[e]``; other rows of D are left alone. Neither pads: only rows of
+    a run are stored. ``"blocks"``:
     runs are padded to tiles, and ``experts[i]`` is the expert of tile i, or negative for a tile of
     which this device has no expert, and which becomes 0. ``gated``: B is (E, K, 2·N), gate beside
     up, and D is ``silu(gate) * up``. A and B are of ``kind``. Raises `KernelError` as
@@ -65,13 +66,13 @@ def moe_gemm(
         else:
             left = count - m.m * rows
             store_rows(k, D, "out", (first, m.n * columns), left)
-    return k.build(f"D[t,n] = {m.claim(d_type)}")
+    return k.build(m.claim(d_type))
 
 
 class _Experts:
     """The operands, the grid, and the products of a tile."""
 
-    def __init__(self, mma: TiledMma, runs: Runs, gated: bool, kind: str) -> None:
+    def __init__(self, mma: TiledMma, runs: RunsBy, gated: bool, kind: str) -> None:
         """Declare the operands and the grid."""
         self.mma, self.runs, self.gated = mma, runs, gated
         self.k = k = KernelBuilder("moe_gemm", mma)
@@ -89,8 +90,11 @@ class _Experts:
         k.input("longest", "s32")
         _, run = self._run(Index("i"))
         k.assume(AtMost(run, Index.element("longest"), (("i", Index("E")),)))
-        if runs == "starts":
-            k.assume(Rising("starts", Index("T")))
+        k.assume(
+            Rising("starts", Index("T"))
+            if runs == "starts"
+            else Runs("offsets", "counts", Index("T"))
+        )
         tiles = (Index.element("longest") + (rows - 1)) // rows
         self.e, self.m, self.n = k.grid(e="E", m=tiles, n=Tiles("N", columns))
 
@@ -122,16 +126,16 @@ class _Experts:
                 k.mma(f"acc{i}", "a", f"b{i}")
 
     def claim(self, d_type: str) -> str:
-        """Return the claim of an element of D."""
+        """Return what is claimed of D."""
         rows = self.mma.tile_mnk[0]
         expert = f"experts[t/{rows}]" if self.runs == "blocks" else "e"
-        product = f"sum(k, A[t,k]*B[{expert},k,n], f32)"
+        row = "offsets[e]+i" if self.runs == "counts" else "t"
+        product = f"sum(k, A[{row},k]*B[{expert},k,n], f32)"
         if self.gated:
             product = f"silu({product})*{product.replace(',n]', ',n+N]')}"
         if self.runs == "blocks":
-            return f"where({expert} >= 0, {rounded(d_type, product)}, 0)"
-        first, stop = ("starts[e]", "starts[e+1]")
+            return f"D[t,n] = where({expert} >= 0, {rounded(d_type, product)}, 0)"
         if self.runs == "counts":
-            first, stop = "offsets[e]", "offsets[e]+counts[e]"
-        mine = f"where({first} <= t, where(t < {stop}, {product}, 0), 0)"
-        return rounded(d_type, f"sum(e < E, {mine})")
+            return f"D[{row},n] = {rounded(d_type, product)} for e < E, i < counts[e]"
+        mine = f"where(starts[e] <= t, where(t < starts[e+1], {product}, 0), 0)"
+        return f"D[t,n] = {rounded(d_type, f'sum(e < E, {mine})')}"

@@ -22,6 +22,7 @@ from pycute_xe.kernel.spec.tables import (
     Modes,
     Permutation,
     Rising,
+    Runs,
     Sorted,
 )
 
@@ -73,8 +74,11 @@ class _Draw:
         self.made: dict[str, Array] = {}
 
     def tables(self, names: frozenset[str]) -> dict[str, Array]:
+        for one in self.assumed:
+            if isinstance(one, Runs):
+                self.runs(one)
         for name in sorted(names, key=lambda name: (not self.modes[name], name)):
-            if self.modes[name]:
+            if self.modes[name] and name not in self.made:
                 self.made[name] = self.table(name)
         for name in sorted(names):
             if not self.modes[name]:
@@ -119,6 +123,15 @@ class _Draw:
         if style == 1 and inner.size:
             inner = np.minimum(inner, self.rng.integers(0, 3))
         return np.concatenate([[0], np.sort(inner), [end]])[:count].astype(np.int64)
+
+    def runs(self, one: Runs) -> None:
+        """Make runs one behind the other, some empty, some with rows of nobody behind them."""
+        count = self.modes[one.starts][0].at(self.sizes)
+        ends = self.rising(count + 1, one.to.at(self.sizes), False)
+        lengths = np.diff(ends)
+        short = self.rng.integers(0, lengths + 1)
+        self.made[one.starts] = ends[:-1]
+        self.made[one.counts] = np.where(self.rng.random(count) < 0.3, short, lengths)
 
     def distinct(self, count: int, high: int) -> Array:
         """Return different numbers, some of which are negative and skip."""

@@ -30,7 +30,8 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
 from pycute_xe.kernel.spec.recurrences import Recurrence
-from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
 
@@ -268,7 +269,8 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
     """Return the state that two equations define: at 0, and one step on.
 
     ``S[0,d] = 0`` and ``S[t+1,d] = g[t]*S[t,d] + x[t,d]``: each index runs as far as a mode of an
-    operand that it indexes. Raises `KernelError` for what has no meaning.
+    operand that it indexes, or as ``for t < T`` says behind the step. Raises `KernelError` for
+    what has no meaning.
 
     >>> g, x = Operand("g", "f32", ("T",)), Operand("x", "f32", ("T", "D"))
     >>> made = read_recurrence("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]", (g, x))
@@ -276,6 +278,8 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
     S[T+1,D] f32 row-major | S[t+1,d] = g[t]*S[t,d] + x[t,d]
     """
     known = {operand.name: operand for operand in operands}
+    step, _, ranges = step.partition(" for ")
+    given, _ = _ranges(ranges)
     name, _, rest = step.partition("[")
     left, _, right = rest.partition("]")
     names = tuple(part.strip() for part in left.split(","))
@@ -289,7 +293,9 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
     values: list[Expression] = []
     for text, bound in ((begun, indices[1:]), (right.partition("=")[2].strip(), indices)):
         values.append(Notation(text, frozenset(), bound, {**known, name: anywhere}).whole())
-    extents = tuple(_extent_of(i, values, known, step) for i in indices)
+    extents = tuple(
+        Index(given[i]) if i in given else _extent_of(i, values, known, step) for i in indices
+    )
     return Recurrence(name, indices, extents, values[0], values[1])
 
 
@@ -305,14 +311,21 @@ def _extent_of(index: str, values: list[Expression], known: dict[str, Operand], 
     raise KernelError("computes", {"text": text[:80]}, wrong, fix)
 
 
-def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
+def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
     """Return the claim that an equation makes of an output.
 
-    >>> D = Operand("D", "f32", ("M", "N"), role="out")
+    A place that is not a name for each mode is looked up: the claim scatters, and its variables run
+    as far as modes that they index, or as ``for t < T, i < counts[t]`` says behind the equation,
+    and other conditions there, as ``slots[t] > 3``, leave elements out.
+
+    >>> D, K = Operand("D", "f32", ("M", "N"), role="out"), Operand("K", "f32", ("T", "N"))
     >>> print(read_claim("D[m,n] = where(m < n, 1, 0)", (D,)))
     D[m,n] = where(m < n, 1, 0)
+    >>> print(read_claim("D[slots[t],n] = K[t,n]", (D, K, Operand("slots", "s32", ("T",)))))
+    D[slots[t],n] = K[t,n] for t < T, n < N
     """
-    left, equals, right = text.partition("=")
+    equation, spans, ranges = text.partition(" for ")
+    left, equals, right = equation.partition("=")
     if not equals or left.strip()[-1:] in "<>" or right.startswith("="):
         wrong = f"{quoted(text)} is not an equation"
         fix = 'write "D[m,n] = relu(A[m,n])"'
@@ -321,14 +334,16 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
         raise KernelError("computes", {"text": text[:80]}, wrong, fix)
     known = {operand.name: operand for operand in operands}
 
-    def place(node: ast.expr) -> tuple[str, tuple[str, ...]]:
+    def place(node: ast.expr) -> tuple[str, tuple[str, ...]] | Scatter:
         match node:
-            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if all(
+            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if not spans and all(
                 isinstance(part, ast.Name) for part in parts
             ):
                 return name, tuple(ast.unparse(part) for part in parts)
-            case ast.Subscript(ast.Name(name), ast.Name(index)):
+            case ast.Subscript(ast.Name(name), ast.Name(index)) if not spans:
                 return name, (index,)
+            case ast.Subscript(ast.Name(name), at) if name in known:
+                return _scattered(name, at, (right.strip(), ranges.strip()), known)
             case _:
                 wrong = f"{left.strip()} is not an output with a name for each mode"
                 modes = known[left.strip()].modes if left.strip() in known else ("M", "N")
@@ -336,9 +351,65 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
                 fix = f'write "{output}[{",".join(str(mode).lower() for mode in modes)}] = …"'
                 raise KernelError("computes", {"text": text[:80]}, wrong, fix)
 
-    output, indices = tree_of(left, "computes", place)
-    value = Notation(right.strip(), frozenset(), indices, known).whole()
-    return Claim(output, indices, value)
+    match tree_of(left, "computes", place):
+        case Scatter() as scatter:
+            return scatter
+        case output, indices:
+            value = Notation(right.strip(), frozenset(), indices, known).whole()
+            return Claim(output, indices, value)
+
+
+def _scattered(
+    output: str, place: ast.expr, texts: tuple[str, str], known: dict[str, Operand]
+) -> Scatter:
+    """Return the claim of places that are looked up: what lies there, and how far variables run."""
+    sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
+    given, conditions = _ranges(texts[1])
+    places = [x for x in ast.walk(place) if isinstance(x, ast.Name)]
+    names = [x.id for x in sorted(places, key=lambda x: x.col_offset)]
+    free = dict.fromkeys(n for n in names if n not in sizes and n not in {*known, *_CALLED})
+    indices = tuple(dict.fromkeys((*given, *free)))
+    reader = Notation(texts[0], frozenset(), indices, known)
+    at = reader.places(place)
+    value = reader.whole()
+    inner = [Element(x.operand, x.at) for index in at for x in index.looked_up]
+    named = (*inner, Element(output, at), *(x for x in leaves(value) if isinstance(x, Element)))
+
+    def extent(name: str) -> Index:
+        if name in given:
+            return tree_of(given[name], "computes", reader.index)
+        pairs = ((x, known[x.operand].modes) for x in named if x.operand in known)
+        for x, modes in pairs:
+            for index, mode in zip(x.at, modes, strict=False):
+                if index == Index(name):
+                    return mode
+        wrong = f"{name} indexes no mode by itself, and nothing says how far it runs"
+        fix = f'write " for {name} < T" behind the equation'
+        raise KernelError("computes", {"text": texts[0][:80]}, wrong, fix)
+
+    when = tuple(tree_of(text, "computes", reader.condition) for text in conditions)
+    return Scatter(output, at, tuple((name, extent(name)) for name in indices), value, when)
+
+
+def _ranges(text: str) -> tuple[dict[str, str], list[str]]:
+    """Return how far variables run, of ``t < T, i < counts[t]``, and what else is asked."""
+    given: dict[str, str] = {}
+    conditions: list[str] = []
+
+    def read(node: ast.expr) -> None:
+        for one in node.elts if isinstance(node, ast.Tuple) else [node]:
+            match one:
+                case ast.Compare(ast.Name(name), [ast.Lt()], [extent]) if name not in given:
+                    given[name] = ast.unparse(extent)
+                case ast.Compare():
+                    conditions.append(ast.unparse(one))
+                case _:
+                    wrong = f"{quoted(ast.unparse(one))} does not say how far a variable runs"
+                    raise KernelError("computes", {"text": text[:80]}, wrong, 'write "t < T"')
+
+    if text:
+        tree_of(text, "computes", read)
+    return given, conditions
 
 
 @typed

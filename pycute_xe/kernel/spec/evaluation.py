@@ -29,9 +29,10 @@ from pycute_xe.kernel.spec.expression import (
     Where,
 )
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, Reduction, function, reduction
-from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import Claim, Specification
 
-__all__ = ["compute", "compute_part"]
+__all__ = ["claimed_part", "compute", "compute_part"]
 
 
 def compute(
@@ -89,12 +90,102 @@ def compute_part(
         for name, value in inputs.items()
     }
     arrays = _with_states(specification, arrays, sizes)
+    extents = tuple(map(len, window))
+    match specification.of(output):
+        case Claim(_, indices, value):
+            axes = tuple(zip(indices, extents, strict=True))
+            first = {n: at.start for n, at in zip(indices, window, strict=True) if at.start}
+            with np.errstate(all="ignore"):
+                values = _Scope(arrays, sizes, axes, first).value(value)
+            return np.array(np.broadcast_to(values, extents))
+        case Scatter() as scatter:
+            named = _Named(scatter, arrays, sizes, window)
+            return named.among(_kept(arrays.get(output), window))
+
+
+def claimed_part(
+    specification: Specification,
+    inputs: Mapping[str, NDArray[Any] | Field],
+    sizes: Mapping[str, int],
+    output: str,
+    window: tuple[range, ...],
+) -> NDArray[np.bool_]:
+    """Return of which elements of a window something is claimed: all but what no scatter names.
+
+    Places of an operand that held something keep it, which is claimed too.
+    """
     claim, extents = specification.of(output), tuple(map(len, window))
-    axes = tuple(zip(claim.indices, extents, strict=True))
-    first = {name: at.start for name, at in zip(claim.indices, window, strict=True) if at.start}
-    with np.errstate(all="ignore"):
-        values = _Scope(arrays, sizes, axes, first).value(claim.value)
-    return np.array(np.broadcast_to(values, extents))
+    if isinstance(claim, Claim) or output in inputs:
+        return np.ones(extents, np.bool_)
+    arrays = {n: v if isinstance(v, Field) else _widened(np.asarray(v)) for n, v in inputs.items()}
+    arrays = _with_states(specification, arrays, sizes)
+    out = np.zeros(extents, np.bool_)
+    out[_Named(claim, arrays, sizes, window).places] = True
+    return out
+
+
+def _kept(before: NDArray[Any] | Field | None, window: tuple[range, ...]) -> NDArray[Any]:
+    """Return what lay in a window; zeros where nothing did."""
+    if before is None:
+        return np.zeros(tuple(map(len, window)))
+    return np.array(_widened(before[np.ix_(*(np.arange(r.start, r.stop) for r in window))]))
+
+
+class _Named:
+    """The places in a window that a scatter names, and its values there.
+
+    Raises `InputError` where one is named twice.
+    """
+
+    def __init__(
+        self,
+        scatter: Scatter,
+        arrays: Mapping[str, NDArray[Any] | Field],
+        sizes: Mapping[str, int],
+        window: tuple[range, ...],
+    ) -> None:
+        scope, below = _Scope(arrays, sizes, ()), np.asarray(True)
+        for name, extent in scatter.over:
+            limit = scope.index(extent)
+            count = int(limit.max(initial=0))
+            scope = replace(scope, axes=(*scope.axes, (name, count)), guarded=True)
+            below = below[..., None] & (np.arange(count) < limit[..., None])
+        extents = tuple(n for _, n in scope.axes)
+        for one, other in scatter.when:
+            below = below & (scope.index(one) < scope.index(other))
+        inside, at = below, list[NDArray[np.int64]]()
+        for index, span in zip(scatter.at, window, strict=True):
+            places = scope.index(index)
+            inside = inside & (places >= span.start) & (places < span.stop)
+            at.append(places - span.start)
+        inside = np.broadcast_to(inside, extents)
+        self.places = tuple(np.broadcast_to(a, extents)[inside] for a in at)
+        self._demand_apart(scatter, scope, inside, tuple(map(len, window)))
+        with np.errstate(all="ignore"):
+            self.values = np.broadcast_to(scope.value(scatter.value), extents)[inside]
+
+    def _demand_apart(
+        self, scatter: Scatter, scope: _Scope, inside: NDArray[np.bool_], extents: tuple[int, ...]
+    ) -> None:
+        flat = np.ravel_multi_index(self.places, extents) if self.places else np.zeros(1)
+        order = np.argsort(flat, kind="stable")
+        again = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+        if not again.size:
+            return
+        points = np.argwhere(inside)
+        both = (points[order[again[0] + i]].tolist() for i in (0, 1))
+        names = [name for name, _ in scope.axes]
+        texts = (", ".join(f"{n} = {i}" for n, i in zip(names, p, strict=True)) for p in both)
+        at = " and at ".join(texts)
+        wrong = f"a place of {scatter.output} is named at {at}"
+        fix = 'assume that they differ: Distinct("slots")'
+        raise InputError("compute", {"claim": scatter}, wrong, fix)
+
+    def among(self, kept: NDArray[Any]) -> NDArray[Any]:
+        """Return an array with the values at their places."""
+        out = kept.astype(np.result_type(kept.dtype, self.values.dtype))
+        out[self.places] = self.values
+        return out
 
 
 def _with_states(

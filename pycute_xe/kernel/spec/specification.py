@@ -33,6 +33,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.recurrences import Recurrence
+from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.tables import (
     Assumption,
     AtMost,
@@ -40,6 +41,7 @@ from pycute_xe.kernel.spec.tables import (
     InRange,
     Permutation,
     Rising,
+    Runs,
     Sorted,
 )
 from pycute_xe.signatures import checked_fields, typed
@@ -51,6 +53,7 @@ __all__ = [
     "never_negative",
     "outside",
     "situated_elements",
+    "AnyClaim",
     "Claim",
     "Specification",
     "without_value",
@@ -272,9 +275,23 @@ class Claim:
         object.__setattr__(self, "value", as_expression(self.value))
         check_depth("Claim", {"output": self.output}, self.value)
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names that stand for all values."""
+        return self.indices
+
+    @property
+    def place(self) -> str:
+        """The place, as text."""
+        return ",".join(self.indices)
+
     def __str__(self) -> str:
         """As an equation."""
-        return f"{self.output}[{','.join(self.indices)}] = {self.value}"
+        return f"{self.output}[{self.place}] = {self.value}"
+
+
+AnyClaim: TypeAlias = Claim | Scatter
+"""What is claimed of an output."""
 
 
 @checked_fields
@@ -284,6 +301,7 @@ class Specification:
 
     ``value`` is read in real arithmetic but for the roundings and accumulators it names. Elements
     outside an operand do not occur, nor what no run is given: scratch, and what an output held.
+    Without claims it says what is taken for granted, and no more.
     Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
@@ -294,7 +312,7 @@ class Specification:
     D[m,n] = sum(k, A[m,k]*B[k,n])
     """
 
-    claims: tuple[Claim, ...]
+    claims: tuple[AnyClaim, ...]
     assumes: tuple[str, ...] = ()
     defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
     tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
@@ -306,14 +324,19 @@ class Specification:
         return glance(self)
 
     @typed
-    def of(self, output: str) -> Claim:
+    def of(self, output: str) -> AnyClaim:
         """Return the claim about an output; `KernelError` for an output without one."""
-        for claim in self.claims:
-            if claim.output == output:
-                return claim
+        claim = self.known(output)
+        if claim is not None:
+            return claim
         raise KernelError(
             "computes", {"output": output}, f"nothing is claimed of {output}", "add a claim"
         )
+
+    @typed
+    def known(self, output: str) -> AnyClaim | None:
+        """Return the claim about an output, if there is one."""
+        return next((claim for claim in self.claims if claim.output == output), None)
 
     @typed
     def check(self, operands: tuple[Operand, ...]) -> None:
@@ -324,7 +347,7 @@ class Specification:
             _check_tables(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
         claimed = [claim.output for claim in self.claims]
-        if sorted(outputs) != sorted(claimed):
+        if claimed and sorted(outputs) != sorted(claimed):
             raise KernelError(
                 "computes",
                 {"outputs": ", ".join(outputs), "claims": ", ".join(claimed)},
@@ -351,13 +374,20 @@ def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
     match assumption:
         case AtMost():
             return
+        case Runs():
+            modes, extents = 1, {known[name].modes for name in assumption.tables}
+            if len(extents) > 1:
+                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
+                fix = "give both the extent of one mode"
+                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
         case InRange():
             modes = len(assumption.at)
         case Rising() | Sorted() | Distinct() | Permutation():
             modes = 1
-    if len(known[assumption.operand].modes) != modes:
-        count = len(known[assumption.operand].modes)
-        wrong = f"{assumption.operand} has {count} modes, the assumption speaks of {modes}"
+    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
+    if len(known[name].modes) != modes:
+        count = len(known[name].modes)
+        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
         raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
@@ -379,12 +409,16 @@ def _check_defined(specification: Specification, known: dict[str, Operand]) -> N
                 _check_given(line, element, inside)
 
 
-def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:
-    rank = len(known[claim.output].modes)
-    if len(claim.indices) != rank or len(set(claim.indices)) != rank:
-        raise _unfit(claim, f"{claim.output} has {rank} modes", "give it an index for each")
+def _check_claim(claim: AnyClaim, known: dict[str, Operand]) -> None:
     output = known[claim.output]
-    ranges = dict(zip(claim.indices, output.modes, strict=True))
+    match claim:
+        case Claim(_, indices):
+            rank = len(output.modes)
+            if len(indices) != rank or len(set(indices)) != rank:
+                raise _unfit(claim, f"{claim.output} has {rank} modes", "give it an index for each")
+            ranges = dict(zip(indices, output.modes, strict=True))
+        case Scatter():
+            ranges = _check_scatter(claim, known)
     _check_value(claim, claim.value, ranges, known)
     if isinstance(claim.value, Const) and beyond(claim.value.value, output.value_type):
         wrong = f"{output.value_type} has no number {claim.value}"
@@ -396,7 +430,29 @@ def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:
         _check_given(claim, one, known)
 
 
-def _check_given(claim: Claim, one: Situated, known: dict[str, Operand]) -> None:
+def _check_scatter(claim: Scatter, known: dict[str, Operand]) -> dict[str, Index]:
+    """Check the places that are named; return how far variables run."""
+    ranges = dict(claim.over)
+    if len(claim.at) != len(known[claim.output].modes):
+        rank = len(known[claim.output].modes)
+        raise _unfit(claim, f"{claim.output} has {rank} modes", "give it an index for each")
+    if len(ranges) != len(claim.over) or ranges.keys() & _sizes(known):
+        raise _unfit(claim, "two of its variables have one name", "rename one")
+    for number, (_, extent) in enumerate(claim.over):
+        _check_names(claim, (extent,), dict(claim.over[:number]), known)
+    pairs = [index for pair in claim.when for index in pair]
+    _check_names(claim, (*claim.at, *pairs), ranges, known)
+    idle = ranges.keys() - {name for index in claim.at for name in index.names}
+    if idle:
+        wrong = f"{sorted(idle)[0]} names no place, so that each is named again and again"
+        raise _unfit(claim, wrong, "leave it out, or sum over it")
+    for index in (*claim.at, *pairs, *ranges.values()):
+        for looked in index.looked_up:
+            _check_given(claim, Situated(Element(looked.operand, looked.at), claim.over), known)
+    return ranges
+
+
+def _check_given(claim: AnyClaim, one: Situated, known: dict[str, Operand]) -> None:
     """Refuse an element that has no value: that no run is given, or outside its operand."""
     operand = known[one.element.operand]
     wrong = without_value(one.element, operand)
@@ -427,7 +483,7 @@ def without_value(element: Element, operand: Operand) -> tuple[str, str] | None:
 
 
 def _check_value(
-    claim: Claim, value: Expression, bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim, value: Expression, bound: dict[str, Index], known: dict[str, Operand]
 ) -> None:
     """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs."""
     inner: tuple[Expression, ...] = ()
@@ -454,7 +510,7 @@ def _check_value(
 
 
 def _check_element(
-    claim: Claim, value: Element, bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim, value: Element, bound: dict[str, Index], known: dict[str, Operand]
 ) -> None:
     operand = known.get(value.operand)
     if operand is None or len(operand.modes) != len(value.at):
@@ -474,7 +530,7 @@ def _check_element(
 
 
 def _check_names(
-    claim: Claim, indices: tuple[Index, ...], bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim, indices: tuple[Index, ...], bound: dict[str, Index], known: dict[str, Operand]
 ) -> None:
     """Refuse indices of names that nothing binds, and elements that are not integers."""
     for index in indices:
@@ -494,5 +550,5 @@ def _sizes(known: dict[str, Operand]) -> set[str]:
     return {name for o in known.values() for mode in o.modes for name in mode.names}
 
 
-def _unfit(claim: Claim, wrong: str, fix: str) -> KernelError:
+def _unfit(claim: AnyClaim, wrong: str, fix: str) -> KernelError:
     return KernelError("computes", {"claim": claim}, wrong, fix)

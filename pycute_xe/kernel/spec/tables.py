@@ -1,7 +1,7 @@
 """What is assumed of tables: integer operands that say how long things are and where they lie.
 
-The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`. Each says
-its laws, which a proof takes for granted and `table_checks` looks for in the tables of a run.
+The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`, `Runs`. Each
+says its laws, which a proof takes for granted and `table_checks` looks for in the tables of a run.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ __all__ = [
     "InRange",
     "Law",
     "Permutation",
+    "Relation",
     "Rising",
+    "Runs",
     "Sorted",
+    "pigeonholes",
 ]
 
 Relation: TypeAlias = "tuple[Index, Index, str]"
@@ -275,7 +278,7 @@ class Permutation:
         (extent,) = modes[self.operand]
         entry = _element(self.operand, Index("i"))
         then = ((Index(), entry, "<="), (entry, extent, "<"))
-        inside = Law((("i", extent),), (), then, joined=True)
+        inside = Law((("i", extent),), (), then, joined=True, total=True)
         return (inside, _apart(self.operand, extent, False))
 
     def changed(self, change: Change) -> Permutation:
@@ -287,7 +290,78 @@ class Permutation:
         return f"{self.operand} is a permutation"
 
 
-Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of rows lie one behind the other: entry i says where one begins, and how long it is.
+
+    Rows between them, and behind the last one, have no owner.
+
+    >>> print(Runs("offsets", "counts", Index("T")))
+    offsets[i] to offsets[i]+counts[i] lie one behind the other in 0 to T
+    """
+
+    starts: str
+    counts: str
+    to: Index
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.starts, self.counts})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says."""
+        (extent,) = modes[self.starts]
+        i, j = Index("i"), Index("j")
+        start, count = _element(self.starts, i), _element(self.counts, i)
+        bounds = ((Index(), start, "<="), (Index(), count, "<="), (start + count, self.to, "<="))
+        apart = ((start + count, _element(self.starts, j), "<="),)
+        pairs = (("i", extent), ("j", extent))
+        inside = Law((("i", extent),), (), bounds, joined=True, total=True)
+        return (inside, Law(pairs, ((i, j, "<"),), apart, total=True))
+
+    def changed(self, change: Change) -> Runs:
+        """Return it with other names."""
+        names = (change.thing(name) for name in (self.starts, self.counts))
+        return Runs(*names, change.index(self.to))
+
+    def __str__(self) -> str:
+        """In words."""
+        end = _element(self.starts, Index("i")) + _element(self.counts, Index("i"))
+        return f"{self.starts}[i] to {end} lie one behind the other in 0 to {self.to}"
+
+
+Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation | Runs
+
+
+def pigeonholes(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[tuple[Index, Index]]:
+    """Yield what follows for extents: entries that are different are at most as many as numbers.
+
+    >>> modes, N = {"slots": (Index("T"),)}, Index("N")
+    >>> [(str(t), str(n)) for t, n in pigeonholes((Distinct("slots"), InRange("slots", N)), modes)]
+    [('T', 'N')]
+    """
+    never = {x.operand for x in assumed if isinstance(x, Permutation)}
+    apart = {x.operand for x in assumed if isinstance(x, Distinct)}
+    ranges = [x for x in assumed if isinstance(x, InRange)]
+    never |= {x.operand for x in ranges if x.operand in apart and not x.when}
+    limits = [(x.operand, x.below) for x in ranges if _where_positive(x)]
+    for one in assumed:
+        if isinstance(one, AtMost) and len(one.over) == 1:
+            ((name, extent),) = one.over
+            for table in never:
+                if one.index == _element(table, Index(name)) and modes[table] == (extent,):
+                    limits.append((table, one.most + 1))
+    for table, below in limits:
+        if table in never and not below.looked_up:
+            yield modes[table][0], below
+
+
+def _where_positive(one: InRange) -> bool:
+    """Whether it speaks of all entries that are not negative."""
+    used = (Index(None, -1), Index.element(one.operand, *map(Index, one.at)))
+    return one.when in ((), (used,))
 
 
 class Change:

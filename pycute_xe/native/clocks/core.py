@@ -6,7 +6,6 @@ import heapq
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from math import inf
 
 from pycute_xe.native.clocks.costs import LETTERS, Figures, Timed
@@ -93,22 +92,57 @@ class _Thread:
     heads: list[float] = field(default_factory=list[float])
     states: list[float] = field(default_factory=lambda: [0.0] * 9)
 
-    def note(self, one: Timed, token: int, done: float, taken: float) -> None:
+    def note(self, step: _Step, done: float, taken: float) -> None:
         """Remember when the result of an instruction is there, and its sources are free."""
-        if one.what in ("alu", "jump", "scalar"):
-            pipe = LETTERS["S"] if one.what == "scalar" else one.pipe
-            self.recent[pipe].append((done, one.number))
-            self.recent[LETTERS["A"]].append((done, one.number))
+        for pipe in step.recent:
+            recent = self.recent[pipe]
+            last = recent[-1] if recent else (0.0, -1)
+            recent.append((done, step.number) if done > last[0] else last)
+        token = step.sets
         if token >= 0:
             self.written[token], self.taken[token] = done, taken
-            self.setter[token] = one.number
+            self.setter[token] = step.number
 
 
-def _tokens(one: Timed, waits: Waits) -> tuple[tuple[int, str], ...]:
-    """The tokens an instruction waits for: its own must be free, and ``sync`` may ask for all."""
-    own = ((waits.sets, "dst"),) if waits.sets >= 0 else ()
-    every = ((token, one.every) for token in one.masked or range(32)) if one.every else ()
-    return (*waits.tokens, *own, *every)
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction as a structure starts it: its unit, what it waits for, whom it tells.
+
+    ``distances`` are pairs of a row of ``recent`` and how many back, ``tokens`` pairs of a token
+    and whether its result is waited for; ``recent`` are the rows that remember it.
+    """
+
+    number: int
+    pipe: int
+    unit: int
+    busy: float
+    done: float
+    read: float
+    sets: int
+    what: str
+    distances: tuple[tuple[int, int], ...]
+    tokens: tuple[tuple[int, bool], ...]
+    recent: tuple[int, ...]
+    behind: float
+    fetches: bool
+    one: Timed
+
+
+def _step(one: Timed, waits: Waits, unit: Sequence[int]) -> _Step:
+    """Its own token must be free, and ``sync`` may ask for all."""
+    own = ((waits.sets, True),) if waits.sets >= 0 else ()
+    every = ((token, one.every == "dst") for token in one.masked or range(32)) if one.every else ()
+    tokens = (*((token, kind == "dst") for token, kind in waits.tokens), *own, *every)
+    rows: tuple[int, ...] = ()
+    if one.what in ("alu", "jump", "scalar"):
+        rows = (LETTERS["S"] if one.what == "scalar" else one.pipe, LETTERS["A"])
+    return _Step(
+        number=one.number, pipe=one.pipe, unit=unit[one.pipe], busy=one.busy, done=one.done,
+        read=one.read, sets=waits.sets, what=one.what,
+        distances=tuple((LETTERS.get(p, min(one.pipe, 3)), back) for p, back in waits.distances),
+        tokens=tokens, recent=rows, behind=one.done if one.what == "jump" else 1,
+        fetches=one.pipe == 5 and one.what not in ("arrive", "end"), one=one,
+    )  # fmt: skip
 
 
 @dataclass(eq=False, slots=True)
@@ -139,11 +173,9 @@ class _Core:
         keep: int,
         record: bool,
     ) -> None:
-        self.code, self.heads, self.group = code, heads, group
+        self.heads, self.group = heads, group
         self.issues: list[Issue] = []
         self.record = record
-        self.waits = [line.waits for line in listing.lines]
-        self.tokens = [_tokens(one, waits) for one, waits in zip(code, self.waits, strict=True)]
         self.figures, self.structure, self.keep = figures, structure, keep
         self.message, self.barrier = figures["message"], figures["barrier"]
         self.register = 64 / figures["return_bytes"]
@@ -162,27 +194,26 @@ class _Core:
         self.heap: list[tuple[float, int]] = []
         self.unit = list(range(7)) if structure.together else [0, 0, 0, 3, 0, 5, 6]
         self.matrix = self.unit[4]
+        lines = zip(code, listing.lines, strict=True)
+        self.code = [_step(one, line.waits, self.unit) for one, line in lines]
         self.width = int(figures["coissue"]) if structure.together else 1
 
     # -------------------------------------------------------- waiting
 
     def prepare(self, thread: _Thread) -> None:
         """Find when the next instruction of a thread may start, and what it waits for."""
-        number = thread.path[thread.at]
-        one, waits = self.code[number], self.waits[number]
-        thread.unit = self.unit[one.pipe]
+        step = self.code[thread.path[thread.at]]
+        thread.unit = step.unit
         ready, cause, by = thread.free, _CONTROL, -1
-        for pipe, back in waits.distances:
-            index = LETTERS[pipe] if pipe else min(one.pipe, 3)
-            recent = thread.recent[index]
-            for done, maker in islice(recent, max(0, len(recent) - back + 1)):
-                if done > ready:
-                    ready, cause, by = done, _DIST, maker
-        for token, kind in self.tokens[number]:
-            when = thread.written[token] if kind == "dst" else thread.taken[token]
+        for row, back in step.distances:
+            recent = thread.recent[row]
+            if len(recent) >= back and recent[-back][0] > ready:
+                (ready, by), cause = recent[-back], _DIST
+        for token, result in step.tokens:
+            when = thread.written[token] if result else thread.taken[token]
             if when > ready:
                 ready, cause, by = when, _SBID, thread.setter[token]
-        if one.what == "sync":
+        if step.what == "sync":
             key = (thread.group, thread.arrived)
             there = self.arrivals.get(key, [])
             if thread.arrived and len(there) < self.group:
@@ -213,52 +244,49 @@ class _Core:
 
     def start(self, engine: _Engine, thread: _Thread, now: float) -> None:
         """Start an instruction: account for the wait, occupy, and say when its result is there."""
-        number = thread.path[thread.at]
-        one, waits = self.code[number], self.waits[number]
-        self.account(engine, thread, one, now)
+        step = self.code[thread.path[thread.at]]
+        self.account(engine, thread, step, now)
         if thread.at in self.heads:
             thread.heads.append(now)
-        unit = self.unit[one.pipe]
-        if unit != 6:
-            engine.free[unit] = max(engine.free[unit], now + one.busy)
-        if now > 0 or one.busy:
-            self.used[one.pipe] += one.busy
-        done, read = now + one.done, now + one.read
-        if one.pipe == 5 and one.what not in ("arrive", "end"):
-            done = self.sent(engine, one, now)
-        thread.note(one, waits.sets, done, max(read, now))
+        unit, busy = step.unit, step.busy
+        if unit != 6 and now + busy > engine.free[unit]:
+            engine.free[unit] = now + busy
+        self.used[step.pipe] += busy
+        done = self.sent(engine, step.one, now) if step.fetches else now + step.done
+        thread.note(step, done, now + step.read)
         if self.record:
-            self.issues.append(Issue(thread.number, thread.at, now, max(read, now), done))
-        if one.what == "dpas":
-            engine.locked = thread if one.atomic else None
-        thread.free = now + (one.done if one.what == "jump" else 1)
+            self.issues.append(Issue(thread.number, thread.at, now, now + step.read, done))
+        if step.what == "dpas":
+            engine.locked = thread if step.one.atomic else None
+        thread.free = now + step.behind
         thread.since = now + 1
         thread.at += 1
         if thread.number < self.keep:
-            self.events.append((thread.number, number, now, now + max(1, one.busy), one.pipe))
-        if one.what == "arrive":
+            event = (thread.number, step.number, now, now + max(1, busy), step.pipe)
+            self.events.append(event)
+        if step.what == "arrive":
             self.arrive(thread, now)
-        if one.what == "end" or thread.at >= len(thread.path):
+        if step.what == "end" or thread.at >= len(thread.path):
             thread.ended, engine.locked = True, None if engine.locked is thread else engine.locked
         else:
             self.prepare(thread)
 
-    def account(self, engine: _Engine, thread: _Thread, one: Timed, now: float) -> None:
+    def account(self, engine: _Engine, thread: _Thread, step: _Step, now: float) -> None:
         """Share the clocks since the last instruction among causes."""
-        number, stalls = one.number, self.stalls[one.number]
-        waited = max(0.0, min(thread.ready, now) - thread.since)
-        if waited:
+        number, stalls = step.number, self.stalls[step.number]
+        ready, since = thread.ready, thread.since
+        waited = (ready if ready < now else now) - since
+        if waited > 0:
             stalls[thread.cause] += waited
             thread.states[thread.cause] += waited
             if thread.by >= 0:
                 key = (number, thread.by)
                 self.producers[key] = self.producers.get(key, 0.0) + waited
-        rest = now - max(thread.ready, thread.since)
+        rest = now - (ready if ready > since else since)
         if rest > 0:
-            unit = self.unit[one.pipe]
-            until = engine.free[unit] if unit != 6 else 0
-            busy = rest if until > thread.ready or engine.locked else 0
-            cause = (_SEND if one.pipe == 5 else _PIPE) if busy else _OTHER
+            until = engine.free[step.unit] if step.unit != 6 else 0
+            busy = until > ready or engine.locked
+            cause = (_SEND if step.pipe == 5 else _PIPE) if busy else _OTHER
             stalls[cause] += rest
             thread.states[cause] += rest
         stalls[_ACTIVE] += 1
@@ -320,9 +348,10 @@ class _Core:
         when = inf
         for thread in order:
             at = self.possible(engine, thread)
-            when = min(when, at)
-            if at <= now:
-                break
+            if at < when:
+                when = at
+                if at <= engine.after:  # no sooner than this: the others make no difference
+                    break
         if when < inf:
             self.due(number, when)
 
