@@ -72,7 +72,7 @@ def rounded_to_bf16(array: Array) -> Array | None:
     >>> rounded_to_bf16(np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8], np.float32)).tolist()
     [1.0, 1.015625]
     """
-    if np.isnan(array).any():
+    if array.size and np.isnan(array.max()):
         return None
     bits = array.view(np.uint32)
     # Half a unit less one, and one more where the last bit that stays is odd: ties go to even.
@@ -157,6 +157,8 @@ class Value:
 
 def numbers(value: Value, to: Numeric) -> Array:
     """Return elements as numbers that are computed with in a type: f32, f64 or 64-bit integers."""
+    if value.type == to and to.name in ("f32", "f64"):
+        return value.array
     wide = widened(value.array, value.type)
     dtype = np.dtype(np.int64) if to.kind != "float" else host_dtype(to)
     return wide.astype(dtype, copy=False)
