@@ -28,6 +28,7 @@ from pycute_xe.verifying.formula import (
 )
 from pycute_xe.verifying.lookups import as_index, replaced, text_of
 from pycute_xe.verifying.points import Naming, Space, View
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translation import claimed
 
@@ -159,7 +160,10 @@ def covered(space: Space, write: Write, view: View, at: Names, names: Names) -> 
     links: dict[str, None] = {}
     same: dict[Index, str] = {}
     for target, text in zip(space.targets(write, view), at, strict=True):
-        links[f"{text_of(_index(target))} = {text}"] = None
+        index = as_index(target)
+        if index is None:
+            raise undecided("a store goes to a place that is not an index", place=target)
+        links[f"{text_of(index)} = {text}"] = None
         for mine, yours in _paired(target, text):
             links |= dict.fromkeys(
                 f"{text_of(a)} = {text_of(b)}" for a, b in zip(mine.at, yours.at, strict=True)

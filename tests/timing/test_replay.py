@@ -18,6 +18,7 @@ import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import InputError
 from pycute_xe.native import Binary, replay
+from pycute_xe.native.clocks.text import read_text
 from pycute_xe.native.toolchain import toolchains
 
 
@@ -89,6 +90,24 @@ def test_ways_are_those_of_all_threads() -> None:
     assert len(ways) == 2 * 4
     ends = {binary.assembly.instructions[way[-1]].options for way in ways}
     assert all("EOT" in options for options in ends)
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["tiles by tickets", "routing"])
+def test_what_atomics_return_does_not_depend_on_latencies(name: str) -> None:
+    """Threads take the tickets that they took without clocks, whoever comes first."""
+    kernel, given = CASES[name].make()
+    binary = cx.native.compile(kernel, "bmg")
+    assert (got := replay(binary, seed=1, slower=8.0, **given)), str(got)
+
+
+def test_a_distance_beside_a_token_is_of_the_sources() -> None:
+    """The code has no bits for its pipe; `ocloc` writes this behind three floats."""
+    text = "(W) mov (16|M0) (sat)r71.0<1>:d r92.0<1;1,0>:f {@3,$5.src}"
+    assert read_text(text).lines[0].waits.distances == (("F", 3),)
+    text = "(W) add (1|M0) r104.13<1>:d r4.15<0;1,0>:d 32:w {@5,$4.src}"
+    assert read_text(text).lines[0].waits.distances == (("I", 5),)
 
 
 @needs_compiler

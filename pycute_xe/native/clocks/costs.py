@@ -12,7 +12,7 @@ from pycute_xe.errors import TargetError, quoted
 from pycute_xe.facts import rows_for
 from pycute_xe.native.clocks.text import Line, Listing
 
-__all__ = ["PIPES", "Figures", "Timed", "figures_of", "timed"]
+__all__ = ["PIPES", "Figures", "Timed", "figures_of", "is_atomic", "timed"]
 
 PIPES = ("int", "float", "long", "math", "dpas", "send", "none")
 _LETTER = {"I": 0, "F": 1, "L": 2, "M": 3, "A": 4, "S": 5}
@@ -147,6 +147,11 @@ def _computed(line: Line, of: Figures) -> Timed:
     return Timed(line.number, pipe, busy, done, 0, what)
 
 
+def is_atomic(line: Line) -> bool:
+    """Whether an instruction is an atomic message to memory."""
+    return line.kind == "send" and line.sub == "ugm" and 8 <= (line.descriptor or 0) & 63 < _FENCE
+
+
 def _message(line: Line, of: Figures, level: str) -> Timed:
     desc = line.descriptor or 0
     back, given = desc >> 20 & 31, max(1, desc >> 25 & 15)
@@ -162,8 +167,7 @@ def _message(line: Line, of: Figures, level: str) -> Timed:
     elif shared:
         done = of["slm"]
     else:
-        atomic = 8 <= desc & 0x3F < _FENCE and line.sub == "ugm"
-        done = of["l2_hit" if atomic else f"{level}_hit"]
+        done = of["l2_hit" if is_atomic(line) else f"{level}_hit"]
     moved = _GRF * (back + given - max(1, desc >> 25 & 15))
     rate = of["slm_bytes"] if shared else of["l1"]
     busy = given

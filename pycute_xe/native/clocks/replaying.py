@@ -7,7 +7,7 @@ missing shows: in a hazard, in another result, or in a fault of the machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil
@@ -24,7 +24,7 @@ from pycute_xe.kernel import Kernel
 from pycute_xe.machine import BarrierArrive, Trace
 from pycute_xe.machine.workgroup import Barriers
 from pycute_xe.native.clocks.core import ENGINES, Issue, Structure, ordered
-from pycute_xe.native.clocks.costs import PIPES, Timed, figures_of, timed
+from pycute_xe.native.clocks.costs import PIPES, Timed, figures_of, is_atomic, timed
 from pycute_xe.native.clocks.text import Listing, read_text
 from pycute_xe.native.clocks.touched import PLACES, Touched, touched
 from pycute_xe.native.comparison import Launch, Steps, run_group
@@ -104,8 +104,9 @@ def replay(
     long, as usual, or as short, by chance; or those of ``only`` some instructions so much longer,
     and of all others as much shorter. Work-groups that fill a core run together, the next when
     these are over. ``text`` is machine code to take the dependences from instead of the binary's
-    own: the same instructions. Operands are those of `run`. Sums by atomics of floats may differ,
-    as their order does.
+    own: the same instructions. Operands are those of `run`. What atomics return is what it was in a
+    run without clocks, as the order in which threads arrive is anybody's; sums by atomics of floats
+    may differ, as their order does.
 
     Raises `InputError` for another text, `TargetError` for a target without figures, and as `run`.
     """
@@ -119,9 +120,11 @@ def replay(
     usual = timed(listing, figures, "l2")
     code = _slowed(usual, slower, seed, frozenset(only))
     problem = prepare(kernel, operands, named, None)
-    paths, expected = _untimed(binary, problem)
-    launch, group = Launch(binary, problem), kernel.subgroups
     parts = [touched(each) for each in binary.assembly.instructions]
+    fetching = {n: parts[n].writes for n, line in enumerate(listing.lines) if is_atomic(line)}
+    untimed = _untimed(binary, problem, fetching)
+    paths, expected = untimed.paths, untimed.outputs
+    launch, group = Launch(binary, problem), kernel.subgroups
     hazards: list[Hazard] = []
     cycles, count, many = 0.0, 0, max(1, 4 * ENGINES // group)
     for first in range(0, len(launch.groups), many):
@@ -129,7 +132,8 @@ def replay(
         mine = [path for each in batch for path in paths[each]]
         outcome = ordered(code, listing, mine, figures, _STRUCTURE, group)
         cycles, count = cycles + outcome.cycles, count + len(outcome.issues)
-        hazards += _Batch(launch, batch, mine, code, usual, parts).run(outcome.issues)
+        fetched = [each for one in batch for each in untimed.fetched[one]]
+        hazards += _Batch(launch, batch, mine, code, usual, parts, fetched).run(outcome.issues)
         if any(each.kind in _ENDING for each in hazards):
             return Replay(None, tuple(expected), tuple(hazards), cycles, count)
     outputs = launch.outputs()
@@ -144,7 +148,7 @@ def ways(binary: Binary, *operands: Any, **named: Any) -> tuple[tuple[int, ...],
     Operands are those of `run`. Raises `InputError` for a binary of text alone, and as `run`.
     """
     problem = prepare(_kernel(binary), operands, named, None)
-    paths, _ = _untimed(binary, problem)
+    paths = _untimed(binary, problem, {}).paths
     return tuple(tuple(way) for group in paths.values() for way in group)
 
 
@@ -196,27 +200,49 @@ def _slowed(
     return tuple(out)
 
 
+_Bytes = tuple[NDArray[Any], NDArray[Any]]
+"""What registers hold, as they copy it."""
+_Fetched = dict[int, _Bytes]
+"""What atomics of a thread returned, by the place in its way."""
+
+
+@dataclass(frozen=True)
+class _Untimed:
+    """A run without clocks: ways of threads and what their atomics returned, by group; outputs."""
+
+    paths: dict[tuple[int, ...], list[list[int]]]
+    fetched: dict[tuple[int, ...], list[_Fetched]]
+    outputs: dict[str, NDArray[Any]]
+
+
 def _untimed(
-    binary: Binary, problem: Problem
-) -> tuple[dict[tuple[int, ...], list[list[int]]], dict[str, NDArray[Any]]]:
-    """Run without clocks; return the way of each thread of each work-group, and the outputs."""
+    binary: Binary, problem: Problem, fetching: Mapping[int, NDArray[np.int64]]
+) -> _Untimed:
+    """Run without clocks, and keep what instructions of ``fetching`` write to these registers."""
     launch = Launch(binary, problem)
     ways: list[list[int]] = []
+    fetched: list[_Fetched] = []
 
     def noted(number: int, step: Any) -> Any:
         def take(state: State, around: Around) -> Any:
-            ways[state.progress.index].append(number)
-            return step(state, around)
+            way = ways[state.progress.index]
+            way.append(number)
+            outcome = step(state, around)
+            if number in fetching:
+                kept = state.registers.copied(fetching[number])
+                fetched[state.progress.index][len(way) - 1] = kept
+            return outcome
 
         return take
 
     steps = Steps(tuple(noted(i, step) for i, step in enumerate(launch.steps.steps)))
-    paths: dict[tuple[int, ...], list[list[int]]] = {}
+    made = _Untimed({}, {}, {})
     for group in launch.groups:
         ways = [[] for _ in range(problem.kernel.subgroups)]
+        fetched = [{} for _ in range(problem.kernel.subgroups)]
         run_group(launch, steps, group, Around(launch.memory, launch.shared(), Trace(), Trace()))
-        paths[group] = ways
-    return paths, launch.outputs()
+        made.paths[group], made.fetched[group] = ways, fetched
+    return replace(made, outputs=launch.outputs())
 
 
 class _Ended(Exception):
@@ -270,9 +296,10 @@ class _Batch:
     def __init__(
         self, launch: Launch, groups: Sequence[tuple[int, ...]], paths: Sequence[Sequence[int]],
         code: Sequence[Timed], usual: Sequence[Timed], parts: Sequence[Touched],
+        fetched: Sequence[_Fetched],
     ) -> None:  # fmt: skip
         self.steps, self.paths, self.code, self.parts = launch.steps.steps, paths, code, parts
-        self.usual = usual
+        self.usual, self.fetched = usual, fetched
         self.hazards: list[Hazard] = []
         self.threads: list[_Thread] = []
         for group in groups:
@@ -373,7 +400,8 @@ class _Batch:
         places = part.writes
         before = state.registers.copied(places)
         self._step(issue, number)
-        after = state.registers.copied(places)
+        fetched = self.fetched[issue.thread].get(issue.place)
+        after = state.registers.copied(places) if fetched is None else fetched
         state.registers.restore(places, *before)
         if part.some:
             changed = (after[0] != before[0]) | (after[1] != before[1])

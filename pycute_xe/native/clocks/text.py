@@ -31,7 +31,8 @@ TOKENS = 32
 class Waits:
     """What an instruction waits for, and the token it sets, -1 for none.
 
-    ``distances`` are pairs of a pipe, "" for its own and "A" for all, and how many back;
+    ``distances`` are pairs of a pipe, "" for its own and "A" for all, and how many back (one
+    without a pipe is of those of its sources' types);
     ``tokens`` pairs of a token and "dst" or "src".
     """
 
@@ -146,7 +147,7 @@ def _line(written: str, number: int, at: int) -> Line:
         operands=tuple(words),
         target=words[-1] if jumps else "",
         options=frozenset(o for o in options if _is_option(o)),
-        waits=_waits(options, kind, at),
+        waits=_waits(options, kind, at, words[1:]),
         text=" ".join(written.split()),
     )
 
@@ -169,13 +170,29 @@ def _is_option(option: str) -> bool:
     return "$" not in option and "@" not in option
 
 
-def _waits(options: list[str], kind: str, at: int) -> Waits:
+_PIPE = {"f": "F", "hf": "F", "bf": "F", "bf8": "F", "hf8": "F", "tf32": "F", "df": "L",
+         "q": "L", "uq": "L"}  # fmt: skip
+"""The pipe that a distance without one means, by the type of a source; else that of integers."""
+
+
+def _pipes(sources: list[str]) -> list[str]:
+    """Return the pipes that a distance beside a token is of: the code has no bits for its name.
+
+    It is that of the sources: compilers write ``mov r71.0<1>:d r92.0<1;1,0>:f {@3,$5.src}`` three
+    instructions of floats behind the one that wrote r92.
+    """
+    types = [word.rpartition(":")[2] for word in sources if ":" in word]
+    return list(dict.fromkeys(_PIPE.get(kind, "I") for kind in types)) or [""]
+
+
+def _waits(options: list[str], kind: str, at: int, sources: list[str]) -> Waits:
     distances: list[tuple[str, int]] = []
     tokens: list[tuple[int, str]] = []
     sets = -1
     for option in filter(lambda o: not _is_option(o), options):
         if (match := _DISTANCE.match(option)) and 0 < int(match[2]) <= MOST_BACK:
-            distances.append((match[1], int(match[2])))
+            pipes = [match[1]] if match[1] or kind in ("send", "dpas") else _pipes(sources)
+            distances += [(pipe, int(match[2])) for pipe in pipes]
         elif (match := _TOKEN.match(option)) and int(match[1]) < TOKENS:
             if match[2]:
                 tokens.append((int(match[1]), match[2]))
