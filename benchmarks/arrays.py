@@ -31,12 +31,11 @@ BF16 = ml_dtypes.bfloat16
 CEILINGS = {
     "epilogue tile": 3.0,
     "split-k": 3.0,
-    "stream-k": 3.0,
     "softmax (N=128)": 2.5,
     "top-k (N=128)": 3.0,
-    "attention": 4.0,
-    "attention, causal": 5.0,
-    "attention, 4 heads": 2.5,
+    "attention": 2.5,
+    "attention, causal": 2.5,
+    "attention, 4 heads": 1.75,
 }
 """How many times as long as NumPy a kind may take at 1024; others 1.5 times."""
 Given = tuple[Kernel, dict[str, Any], Callable[[], Any]]
