@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.terms import Axis, Field, joined, spread, whole
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "multiplied_into",
