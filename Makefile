@@ -84,6 +84,7 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, GEMMs, schedules, the mach
 	@$(PY) benchmarks/algebra.py --peers $(PEERS)
 	@$(PY) benchmarks/gemm.py
 	@$(PY) benchmarks/arrays.py
+	@$(PY) benchmarks/ragged_runs.py
 	@$(PY) benchmarks/schedules.py --plans 0
 	@$(PY) benchmarks/machine.py
 	@$(PY) benchmarks/atoms.py

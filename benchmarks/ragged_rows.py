@@ -81,8 +81,8 @@ def main(words: list[str]) -> int:
             bad += not right
             line += f" {' '.join(f'{error:.2f}' for error in off_by)} of what is allowed"
         print(line, flush=True)
-    for words_, times in sorted(found.items()):
-        print(f"{times:6} {words_}")
+    for words_, count in sorted(found.items()):
+        print(f"{count:6} {words_}")
     print(f"longest proof: {longest:.1f} s of a processor")
     return bad
 

@@ -115,7 +115,9 @@ def experts(lengths: list[int], size: int = 512) -> Iterator[tuple[str, Case]]:
     ends, count = np.cumsum([0, *lengths]).astype(np.int32), len(lengths)
     a, b = random(int(ends[-1]), size), random(count, size, size)
     gates = random(count, size, 2 * size)
-    whole = np.concatenate([np.pad(p, ((0, -len(p) % 128), (0, 0))) for p in np.split(a, ends[1:-1])])
+    whole = np.concatenate(
+        [np.pad(p, ((0, -len(p) % 128), (0, 0))) for p in np.split(a, ends[1:-1])]
+    )
     tiles = [-(-n // 128) for n in lengths]
     most = {"longest": np.int32(max(lengths)), "N": size}
     starts, counts = {"starts": ends}, {"counts": np.array(lengths, np.int32), "offsets": ends[:-1]}

@@ -149,10 +149,15 @@ def _negated(value: Any) -> Any:
 
 
 def _add(left: Any, right: Any) -> Any:
+    """Add two entries; a step along an axis and one along a part of it have no sum."""
+    if is_tuple(left) and is_tuple(right):
+        return ArithTuple(_add(x, y) for x, y in zip_longest(left, right, fillvalue=0))
     if is_tuple(left) or is_tuple(right):
-        return ArithTuple(
-            _add(x, y) for x, y in zip_longest(_coord(left), _coord(right), fillvalue=0)
-        )
+        parts: tuple[Any, Any] = (left, right) if is_tuple(left) else (right, left)
+        whole, leaf = parts
+        if leaf == 0:
+            return ArithTuple(_add(part, 0) for part in whole)
+        return leaf if _equal(whole, 0) else _unless_offset(ArithTuple(whole), leaf)
     return left + right
 
 

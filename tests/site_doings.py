@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
+from odd_requests import REQUESTS, STATES
 from site_pages import go, resized
 
 if TYPE_CHECKING:
@@ -26,7 +28,9 @@ def doings(page: Chromium, address: str, site: Path) -> Iterator[str]:
     yield from _figures(page, address)
     yield from _sizes(page, address)
     yield from _gallery(page, address)
+    yield from _kernel(page, address)
     yield from _exercises(page, address)
+    yield from _odd(page, address)
     yield from _copies(page, address)
     yield from _moves(page, address)
     yield from _media(page, address)
@@ -116,6 +120,46 @@ def _gallery(page: Chromium, address: str) -> Iterator[str]:
     fold = "document.querySelector('.beside details')"
     page.value(f"{fold}.querySelector('summary').click()")
     yield _expect(page, f"{fold}.open && /r\\d/.test({fold}.innerText)", "code beside a statement")
+
+
+def _kernel(page: Chromium, address: str) -> Iterator[str]:
+    """The page of a kernel lights what a subgroup holds, shared or its own, and a work-item."""
+    go(page, f"{address}/gallery/kernel-bias-relu/")
+    page.until(FIGURE)
+    figures = "[...document.querySelectorAll('svg.small[data-equipped]')]"
+    for at, words in ((0, "subgroup 1: 2048 cells"), (1, "work-item T1: 128 cells")):
+        figure = f"{figures}[{at}]"
+        page.value(f"{figure}.scrollIntoView({{block: 'center'}}); {figure}.focus()")
+        for _ in range(2):
+            page.key("ArrowRight")
+        said = f"{figure}.closest('figure').querySelector('.drawing-owner').textContent"
+        yield _expect(page, f"{said}.includes({json.dumps(words)})", words)
+    lit = f"{figures}[0].querySelectorAll('.c.cx-on').length"
+    yield _expect(page, f"{lit} === 3", "a part of A, of B and of the result")
+
+
+def _odd(page: Chromium, address: str) -> Iterator[str]:
+    """Odd inputs are answered, injected ones shown as text, and what takes too long is stopped."""
+    go(page, f"{address}/playground/")
+    root = "document.querySelector('#playground')"
+    page.until(f"{root}.dataset.answered")
+    seen = "document.querySelector('[data-results]').innerText"
+    each = ", ".join(["image(Sw<3,3,4> o 0 o 1000000:2)"] * 9)
+    stopped = {"kind": "expression", "text": f"make_layout({each})"}
+    asked = [f"?{urlencode(request)}" for request in (*REQUESTS, stopped, REQUESTS[-1])]
+    for state in (*STATES, *asked):
+        page.value(
+            f"delete {root}.dataset.answered; history.pushState(null, '', {json.dumps(state)}); "
+            "dispatchEvent(new PopStateEvent('popstate'))"
+        )
+        page.until(f"{root}.dataset.answered")
+        if state in asked:
+            words = f"/Way out:|no answer within|Python/.test({seen})"
+            _expect(page, words, f"an answer to {state[:80]}")
+        if state == asked[-2]:
+            yield _expect(page, f"{seen}.includes('no answer within')", "what takes too long")
+    injected = "document.querySelectorAll('#playground :is(script, img)').length"
+    yield _expect(page, f"{injected} === 0", f"{len(STATES) + len(asked)} odd inputs")
 
 
 def _exercises(page: Chromium, address: str) -> Iterator[str]:

@@ -66,7 +66,7 @@ FIRST: tuple[tuple[str, str], ...] = (
     ("moe", "mixture_of_experts/"),
     ("bf16", "gemm/"),
     ("int4", "mixed/"),
-    ("fp8", "gallery/kernel-fp8/"),
+    ("fp8", "mixed/"),
     ("scales", "mixed/"),
     ("relu", "epilogues/"),
     ("atomic", "atoms/linear/"),

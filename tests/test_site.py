@@ -19,6 +19,7 @@ import gallery_kernels
 import gallery_page
 import gallery_records
 import kernel_pictures
+import operation_pictures
 import page_looks
 import pytest
 import repository
@@ -281,6 +282,18 @@ def test_a_link_to_a_page_s_origin_is_that_of_the_remote() -> None:
     for remote in ("git@some.host:a/b.git", "https://some.host/a/b", "ssh://git@some.host/a/b.git"):
         assert repository.address(remote) == "https://some.host/a/b"
     assert repository.address("/srv/git/b") == ""
+
+
+def test_each_operation_of_the_index_has_a_picture() -> None:
+    text = (DOCS / "algebra" / "index.md").read_text()
+    pictured = operation_pictures.with_pictures(text)
+    drawn = re.findall(r'<span class="drawn".*?</span>(?= \|)', pictured)
+    assert len(drawn) == len(re.findall(r"^\| `", text, re.MULTILINE))
+    for one in drawn:
+        assert len(one) < 8_000
+        assert ElementTree.fromstring(one).findall(".//path")
+    with pytest.raises(KeyError):
+        operation_pictures.with_pictures(text + "\n| `new` | law | [page](x.md) |")
 
 
 def test_social_pictures_are_of_pages_that_there_are_and_fit() -> None:

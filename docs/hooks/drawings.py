@@ -20,6 +20,8 @@ _PLACE = re.compile(r'<i data-drawing="(\d+)"></i>')
 # What a cell says to programs: its lane, its byte. The site's script does not ask for that.
 _CELL = re.compile(r'<g class="c [^>]*>')
 _UNREAD = re.compile(r' data-(?!(?:value|cells|at|step|top)=)\w+="[^"]*"')
+# The style says how far a drawing may shrink to fit into its box.
+_HEAD = re.compile(r'<svg [^>]*\bwidth="(\d+)"[^>]*?(?=>)')
 _kept: list[str] = []
 
 
@@ -43,4 +45,5 @@ def shown(svg: str) -> str:
     if ' id="cx-' not in svg.partition(">")[0]:
         return svg
     boxed = figure_modes.switched(svg, f"{BOX}{svg}</span>").replace(SYSTEM, SITE)
-    return _CELL.sub(lambda cell: _UNREAD.sub("", cell[0]), boxed)
+    sized = _HEAD.sub(r'\g<0> style="--w:\1px"', boxed)
+    return _CELL.sub(lambda cell: _UNREAD.sub("", cell[0]), sized)

@@ -26,6 +26,8 @@ from textwrap import dedent, indent
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 import pycute_xe
@@ -170,6 +172,12 @@ def _read_ahead() -> None:
         getattr(pycute_xe, name)
     for module in (numpy, sympy, pycute_xe.kernel, pycute_xe.native):
         dir(module)
+
+
+@event_priority(-50)  # when every page is listed
+def on_files(files: Files, **_: object) -> Files:
+    """Let pages whose blocks are executed wait for that behind the others."""
+    return Files(sorted(files, key=lambda file: file.src_uri in _waited))
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:

@@ -165,7 +165,8 @@ class GalleryKernel:
                 f'<figure class="mosaic" markdown="0">{squares}{self._legend}</figure>',
                 "",
                 # Not a div: the search would read on at the end of the first one inside.
-                f'<section class="beside" data-search-exclude markdown="0">{self._beside}'
+                '<section class="beside" data-search-exclude markdown="0">',
+                self._beside,
                 "</section>",
             ]
         )

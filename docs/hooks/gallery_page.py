@@ -102,7 +102,7 @@ def _claimed(row: dict[str, str]) -> tuple[str, str, str]:
 def _agrees(name: str, value: Layout | ComposedLayout, formula: str) -> str:
     """Compare a layout with a formula of its coordinates; return their names."""
     shape = value.shape if isinstance(value.shape, tuple) else (value.shape,)
-    names = ("i", "j", "k")[: len(shape)]
+    names: tuple[str, ...] = ("i", "j", "k")[: len(shape)]
     parts = [read_index(part, names, "gallery") for part in formula.split("^")]
     for at in product(*(range(size(mode)) for mode in shape)):
         coordinate = dict(zip(names, at, strict=True))

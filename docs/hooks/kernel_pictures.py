@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from urllib.parse import urlencode
 
 from small_pictures import Area, areas_picture, as_area
@@ -21,15 +22,15 @@ from pycute_xe.drawing.scene import Panel
 from pycute_xe.kernel import Kernel, Load, Mma, Store
 from pycute_xe.layout import size
 
-SMALL, WIDE = 320, 640
-"""Pixels across a panel, of subgroups and of work-items."""
+SMALL = 256
+"""Pixels across the widest tile, of subgroups."""
 
 
 def section(kernel: Kernel) -> list[str]:
     """Return the lines of a page that show who owns what."""
     groups, items = _areas(kernel), list(map(as_area, panels(kernel)))
     by_subgroup = areas_picture(f"{kernel.name}, subgroups", groups, SMALL, "subgroup")
-    by_work_item = areas_picture(f"{kernel.name}, work-items", items, WIDE)
+    by_work_item = areas_picture(f"{kernel.name}, work-items", items)
     return [
         (
             "What a work-group holds, by subgroup; a part that several hold is lit with each of "
@@ -53,13 +54,18 @@ def _figure(picture: str) -> str:
 def panels(kernel: Kernel) -> Iterator[Panel]:
     """Yield what subgroup 0 holds: of each MMA its operands, else each tile of two modes."""
     for mma in _multiplied(kernel):
-        drawn = draw(mma.mma).scene.panels
+        drawn = _drawn(mma.mma)
         for panel, fragment in zip(drawn, (mma.a, mma.b, mma.accumulator), strict=True):
             yield replace(panel, name=f"{fragment}, {panel.name} of the MMA")
     if not _multiplied(kernel):
         for moved in _moved(kernel):
             (panel,) = draw(moved.copy).scene.panels
             yield replace(panel, name=f"{moved.operand}, {moved.fragment}")
+
+
+@cache
+def _drawn(mma: TiledMma) -> tuple[Panel, ...]:
+    return draw(mma).scene.panels
 
 
 def _multiplied(kernel: Kernel) -> list[Mma]:
@@ -78,30 +84,37 @@ def _areas(kernel: Kernel) -> list[Area]:
     areas: list[Area] = []
     for mma in _multiplied(kernel):
         for operand, fragment in (("A", mma.a), ("B", mma.b), ("C", mma.accumulator)):
-            slots = [list(multiplied(mma.mma, operand, s)) for s in range(mma.mma.num_subgroups)]
-            turned = operand == "B"
-            areas.append(_by_subgroup(f"{fragment}, {operand} of the MMA", slots, turned))
+            area = _shared_out(mma.mma, operand)
+            heading = f"{fragment}, {operand} of the MMA: {area.heading}"
+            areas.append(replace(area, heading=heading))
     if not areas:
         for moved in _moved(kernel):
             copy = moved.copy
             slots = [list(copied(copy, s)) for s in range(copy.num_subgroups)]
-            areas.append(
-                _by_subgroup(f"{moved.operand}, {moved.fragment}", slots, copy.x_mode == 0)
-            )
+            area = _by_subgroup(slots, copy.x_mode == 0)
+            heading = f"{moved.operand}, {moved.fragment}: {area.heading}"
+            areas.append(replace(area, heading=heading))
     return areas
 
 
-def _by_subgroup(heading: str, slots: list[list[Slot]], turned: bool) -> Area:
+@cache
+def _shared_out(mma: TiledMma, operand: str) -> Area:
+    slots = [list(multiplied(mma, operand, s)) for s in range(mma.num_subgroups)]
+    return _by_subgroup(slots, operand == "B")
+
+
+def _by_subgroup(slots: list[list[Slot]], turned: bool) -> Area:
     holders: dict[tuple[int, int], tuple[int, ...]] = defaultdict(tuple)
     for subgroup, held in enumerate(slots):
         for slot in held:
-            place = slot.place[::-1] if turned else slot.place
+            row, column = slot.place
+            place = (column, row) if turned else (row, column)
             holders[place] = (*holders[place], subgroup)
     parts: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
     for place, owners in holders.items():
         parts[owners].append(place)
     rows, columns = (1 + max(place[axis] for place in holders) for axis in (0, 1))
-    heading = f"{heading}: {rows} rows, {columns} columns"
+    heading = f"{rows} rows, {columns} columns"
     return Area(heading, rows, columns, tuple((o, p, "") for o, p in parts.items()))
 
 

@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -102,10 +103,14 @@ loaded = {getattr(module, "__file__", None) for module in list(sys.modules.value
 root = Path(sys.modules["pycute_xe"].__file__).parent
 with zipfile.ZipFile("/tmp/library.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
     for path in sorted(root.rglob("*")):
-        if str(path) in loaded:  # what is made of it stands in its place
-            made = compiled(path, "/tmp/made", invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
-            out.write(made, path.relative_to(root.parent).with_suffix(".pyc"))
-        elif path.is_file() and "__pycache__" not in path.parts:
+        if str(path) in loaded:
+            done = Path(compiled(path, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH))
+            # It stands in the place of a module; packages read their own text.
+            packed = done if path.stem == "__init__" else path.with_suffix(".pyc")
+            out.write(done, packed.relative_to(root.parent))
+            if packed != done:
+                continue
+        if path.is_file() and "__pycache__" not in path.parts:
             out.write(path, path.relative_to(root.parent))
 """
 
@@ -121,6 +126,7 @@ def compiled(built: Path, installed: Path) -> Path:
         return built
     script = MADE / "compile.mjs"
     script.write_text(COMPILE)
+    archive.unlink(missing_ok=True)
     command = [node, *map(str, (script, installed, built, archive))]
     done = subprocess.run(command, input=PACK, capture_output=True, text=True, check=False)
     if done.returncode or not archive.exists():
@@ -130,17 +136,35 @@ def compiled(built: Path, installed: Path) -> Path:
     return archive
 
 
+def _made() -> tuple[Path, Path] | None:
+    """Return where Pyodide is installed, and the library for it."""
+    installed = pyodide()
+    return None if installed is None else (installed, compiled(wheel(MADE), installed))
+
+
+_making: list[Future[tuple[Path, Path] | None]] = []
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Begin to make what the playground loads, which goes on while pages are made."""
+    if os.environ.get("WHOLE_SITE", "true") != "false":
+        _making.append(ThreadPoolExecutor(1).submit(_made))
+    return config
+
+
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
-    """Copy Pyodide and the wheel beside the page, and say in a file what is there."""
-    if os.environ.get("WHOLE_SITE", "true") == "false":
+    """Copy Pyodide and the library beside the page, and say in a file what is there."""
+    if not _making:
         return
+    made = _making.pop().result()
     folder = Path(config.site_dir) / "assets" / "playground"
     folder.mkdir(parents=True, exist_ok=True)
-    installed, manifest = pyodide(), {"pyodide": "", "wheel": ""}
-    if installed is not None:
-        for name in NEEDED:
-            shutil.copy2(installed / name, folder / name)
-        manifest = {"pyodide": PYODIDE, "wheel": compiled(wheel(folder), installed).name}
+    manifest = {"pyodide": "", "wheel": ""}
+    if made is not None:
+        installed, library = made
+        for path in (*(installed / name for name in NEEDED), library):
+            shutil.copy2(path, folder / path.name)
+        manifest = {"pyodide": PYODIDE, "wheel": library.name}
         (folder / "names.json").write_text(json.dumps(known_names()))
     (folder / "assets.json").write_text(json.dumps(manifest) + "\n")
     _without_sources(Path(config.site_dir))

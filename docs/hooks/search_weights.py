@@ -34,6 +34,8 @@ WEIGHTS: tuple[tuple[str, float], ...] = (
     ("gallery", 0.5),
     ("design", 0.5),
     ("wanted", 0.5),
+    ("xegpu", 1.3),
+    ("from_triton", 1.0),
     ("slm.md", 3.0),
     ("esimd2d", 0.5),
     ("lsc_manual", 0.5),

@@ -17,7 +17,9 @@ from pycute_xe.drawing.style import COLOURS
 
 GAP = 24
 TOP = 20
-WIDEST = 640
+WIDEST = 448
+FINEST = 8
+"""Pixels of a cell from which on there are lines between cells."""
 Place = tuple[int, int]
 """Row and column of a grid, from 0 on."""
 
@@ -66,12 +68,13 @@ def areas_picture(
     key = "".join(c if c.isalnum() else "-" for c in name)
     parts: list[str] = []
     y, width = 0, 0
+    step = min(20, max(4, widest // max(area.columns for area in areas)))
     for area in areas:
-        step = min(20, max(4, widest // max(area.columns, 1)))
         heading = escape(area.heading)
         parts.append(f'<text class="small-label" x="0" y="{y + 13}">{heading}</text>')
         parts += (_path(*part, step, y + TOP) for part in area.owned)
-        parts.append(_grid(area, step, y + TOP))
+        if step >= FINEST:
+            parts.append(_grid(area, step, y + TOP))
         y += TOP + step * area.rows + GAP
         width = max(width, step * area.columns, 7 * len(area.heading) + 8)
     owners = "" if owner == "work-item" else f' data-owners="{owner}"'

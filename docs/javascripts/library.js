@@ -18,12 +18,14 @@
   };
 
   function launch() {
+    clearTimeout(timer);
     ready = false;
     worker = new Worker(new URL("worker.mjs", assets), { type: "module" });
     worker.onmessage = ({ data }) => {
       if (data.loading) tell(`Loading ${data.loading} …`);
       else if (data.failed) fail(data.failed);
       else if (data.ready) { ready = true; tell(""); arm(); }
+      else if (data.broken) anew(data.id, data.shown);
       else settle(data.id, data.shown);
     };
     worker.onerror = (event) => fail(event.message || "the worker failed");
@@ -45,8 +47,13 @@
 
   function stop() {
     const [id] = waiting.keys();
+    anew(id, { error: `no answer within ${LIMIT / 1000} s: ask for something smaller`, pointer: "" });
+  }
+
+  // Answer a request by these words, and the others by another worker.
+  function anew(id, shown) {
     worker.terminate();
-    settle(id, { error: `no answer within ${LIMIT / 1000} s: ask for something smaller`, pointer: "" });
+    settle(id, shown);
     launch();
   }
 

@@ -10,7 +10,7 @@ from pycute_xe.basis import Basis, BasisSum, E
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.signatures import typed
-from pycute_xe.typing import Mode, Stride, Tiler, is_tuple, naming
+from pycute_xe.typing import Mode, Stride, Tiler, adopted, is_integer, is_tuple, naming
 
 __all__ = [
     "Path",
@@ -129,7 +129,11 @@ def tiler_to_layout(tiler: Tiler) -> Layout:
     """
     if not is_tuple(tiler):
         return as_tiler(tiler)
-    parts = [tiler_to_layout(entry) for entry in tiler]
+    # An integer moves along its axis even where it is 1, which as a layout does not move.
+    parts = [
+        Layout(entry, 1) if is_integer(adopted(entry)) else tiler_to_layout(entry)
+        for entry in tiler
+    ]
     shapes = tuple(part.shape for part in parts)
     return Layout(shapes, tuple(_moved(part.stride, i) for i, part in enumerate(parts)))
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import F2, F2Layout, as_f2
-from pycute_xe.int_tuple import leaves, product
+from pycute_xe.int_tuple import leaves, product, unflatten_tuple
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.typing import Shape, is_tuple
@@ -266,17 +267,31 @@ def composed_bits(a: F2Layout, b: F2Layout) -> F2Layout:
     (4,4):(F2(1),F2(4))
     """
     outer, inner = bit_matrix(a), bit_matrix(b)
+    if b.offset >> len(outer.columns):
+        raise ShapeError(
+            "composition",
+            {"a": a, "b": b},
+            f"the offset {b.offset} of b is beyond the {1 << len(outer.columns)} indices of a",
+            "give a as many indices",
+        )
     return from_bit_matrix(outer @ inner, b.shape, outer(b.offset) ^ a.offset)
 
 
 def summed_bits(a: F2Layout, b: F2Layout) -> F2Layout:
     """Return the layout of the XOR of two layouts' offsets, index by index.
 
-    Raises `DivisibilityError` where the sizes differ.
+    Raises `DivisibilityError` where the sizes differ, and for extents that are not powers of two
+    where the modes of both differ.
 
     >>> print(summed_bits(F2Layout(8, F2(1)), F2Layout((2, 4), (F2(2), F2(4)))))
     8:F2(3)
     """
+    one, other, offset = coalesced(a), coalesced(b), a.offset ^ b.offset
+    if one.shape == other.shape or not any(d.value for d in leaves(other.stride)):
+        strides = zip(leaves(one.stride), cycle(leaves(other.stride)), strict=False)
+        if product(one.shape) == product(other.shape):
+            total = unflatten_tuple(tuple(d + e for d, e in strides), one.shape)
+            return coalesced(F2Layout(one.shape, total, offset))
     left, right = bit_matrix(a).columns, bit_matrix(b).columns
     if len(left) != len(right):
         raise DivisibilityError(
@@ -292,8 +307,8 @@ def summed_bits(a: F2Layout, b: F2Layout) -> F2Layout:
 def right_inverse_of_bits(layout: F2Layout) -> F2Layout:
     """Return the longest ``R`` of a power of two with ``layout(R(i)) == i``.
 
-    Longer where the last extent is no power of two and ``R`` ends with its mode. Raises
-    `DivisibilityError` where the offset 0 is not hit, or another extent is no power of two.
+    Longer where the last extent is not a power of two and ``R`` ends with its mode. Raises
+    `DivisibilityError` where the offset 0 is not hit, or another extent is not one.
 
     >>> X = F2Layout((4, 4), (F2(1), F2(5)))
     >>> print(right_inverse_of_bits(X))

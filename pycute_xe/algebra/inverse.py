@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from pycute_xe.algebra.axes import (
+    Path,
     Placed,
     along,
     axes_of,
@@ -157,10 +158,7 @@ def _gaps_of_axes(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     axes = axes_of("complement", layout)
     cotarget = cotarget.shape if isinstance(cotarget, Layout) else cotarget
     if is_tuple(cotarget):
-        deeper = {path[0] for path in axes if len(path) > 1}
-        for i in range(len(cotarget)):
-            if i not in deeper:
-                axes.setdefault((i,), [])
+        _fill_axes(axes, cotarget, ())
     elif cotarget != 1:
         raise ShapeError(
             "complement",
@@ -178,6 +176,17 @@ def _gaps_of_axes(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
             hole = Basis(left_out, path)
         parts[path] = along(layout, path, flat_modes(free))
     return nested_by(parts), hole
+
+
+def _fill_axes(axes: dict[Path, list[Placed]], cotarget: IntTuple, at: Path) -> None:
+    """Add the axes of a cotarget along which nothing moves, as deep as others beside them go."""
+    if at in axes:
+        return
+    if is_tuple(cotarget) and (not at or any(path[: len(at)] == at for path in axes)):
+        for i, part in enumerate(cotarget):
+            _fill_axes(axes, part, (*at, i))
+    elif all(path[: len(at)] != at for path in axes):
+        axes[at] = []
 
 
 def _interleaved(layout: Layout, cotarget: IntTuple, d: Any, reach: Any) -> DivisibilityError:

@@ -7,7 +7,14 @@ from typing import Any
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
-from pycute_xe.int_tuple import ceil_div, product, product_each, round_up
+from pycute_xe.int_tuple import (
+    ceil_div,
+    flatten_tuple,
+    product,
+    product_each,
+    round_up,
+    unflatten_tuple,
+)
 from pycute_xe.layout import (
     Layout,
     append,
@@ -20,7 +27,7 @@ from pycute_xe.layout import (
 )
 from pycute_xe.layout.core import moves
 from pycute_xe.signatures import STUMBLES, blame, typed
-from pycute_xe.typing import IntTuple, Shape, Tiler, adopted, is_integer, is_tuple
+from pycute_xe.typing import IntTuple, Shape, Tiler, adopted, at_most, is_integer, is_tuple
 
 __all__ = [
     "blocked_product",
@@ -55,8 +62,8 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
 
 
 def _repeated(block: Layout, copies: Layout) -> Layout:
-    if moves(block.stride):
-        return pair(block, composition(_room(block, copies), copies))
+    if moves(block.stride) or moves(copies.stride):
+        return pair(block, composition(_places(block, copies), copies))
     end = cosize(copies)
     most = product(block.shape) * end
     free, hole = gaps(block, most)
@@ -70,21 +77,53 @@ def _repeated(block: Layout, copies: Layout) -> Layout:
         raise uneven(block, most, hole) from None
 
 
-def _room(block: Layout, copies: Layout) -> Layout:
-    """Return the places of copies among coordinates: between those of the block, then onwards.
+def _places(block: Layout, copies: Layout) -> Layout:
+    """Return the places of copies where coordinates are: between those of the block, then onwards.
 
     Copies that are counted go on along the last axis, those of coordinates along their own ones.
     """
-    ends = coshape(block)
-    most = product(block.shape) * product(coshape(copies))
-    if moves(copies.stride):
-        room = tuple(product(end) * most for end in ends)
-    else:
-        room = (*(1 for _ in ends[1:]), product(ends[-1]) * most)
+    ends = coshape(copies)
+    most: Any = 2 * product(block.shape) * product(ends)
+    room: Any = cosize(block) * most
+    if moves(block.stride):
+        room = _room(coshape(block), ends if moves(copies.stride) else 1, most)
     free, hole = gaps(block, room)
     if hole is not None:
         raise uneven(block, room, hole)
+    if not _within(ends, free.shape):
+        raise DivisibilityError(
+            "logical_product",
+            {"block": block, "tiler": copies},
+            f"copies reach {ends}, and their places are {free}",
+            "use copies that stay within each mode of the places",
+        )
     return free
+
+
+def _room(ends: Any, others: Any, most: Any) -> Any:
+    """Return a shape of coordinates that holds the block and goes on, along its last axis at least.
+
+    Where ``others`` has modes the copies go on along each of these.
+    """
+    if not is_tuple(ends) and not is_tuple(others):
+        return ends * most
+    whole, named = (part if is_tuple(part) else () for part in (ends, others))
+    count = max(len(whole), len(named))
+    onward = [is_tuple(others) or i == count - 1 for i in range(count)]
+    return tuple(
+        _room(whole[i] if i < len(whole) else 1, named[i] if i < len(named) else 1, most)
+        if onward[i]
+        else unflatten_tuple((1,) * len(flatten_tuple(whole[i])), whole[i])
+        for i in range(count)
+    )
+
+
+def _within(ends: Any, shape: Any) -> bool:
+    """Tell whether coordinates up to these ends are among those of a shape."""
+    if not is_tuple(ends):
+        return at_most(ends, product(shape))
+    modes = shape if is_tuple(shape) else (shape,)
+    return len(ends) <= len(modes) and all(map(_within, ends, modes))
 
 
 @typed

@@ -129,6 +129,7 @@ _ON_PLAIN = {
     "make_layout_like": "layout",
     "nullspace": "layout",
     "sort": "layout",
+    "tiler_to_layout": "tiler",
 }
 _OF_LAYOUTS = {
     "coshape": "layout",

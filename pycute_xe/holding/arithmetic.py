@@ -292,7 +292,11 @@ def _leaf(x: Leaf, y: Leaf, name: str) -> Leaf | None:
         return None
     if any(i - i.offset != j - j.offset for i, j in zip(x.base, y.base, strict=True)):
         return None
-    ours, theirs = x.table[:, x.select], y.table[:, y.select]
+    if x.select.shape != y.select.shape:
+        return None
+    width = y.table.shape[1]
+    mine, yours = np.divmod(np.unique(x.select * width + y.select), width)
+    ours, theirs = x.table[:, mine], y.table[:, yours]
     if ours.shape != theirs.shape:
         return None
     offsets = [j.offset - i.offset for i, j in zip(x.base, y.base, strict=True)]

@@ -84,8 +84,3 @@ class Access:
     def writes(self) -> bool:
         """Whether it is a store."""
         return isinstance(self.statement, SharedStore)
-
-    @property
-    def kind(self) -> tuple[int, int, int]:
-        """What accesses to the same elements have in common."""
-        return id(self.statement), self.event.first, self.mover

@@ -242,6 +242,8 @@ class Common:
         """Nothing has been asked."""
         self.kernel = kernel
         self._tables: dict[tuple[int, int], Ints] = {}
+        self._uses: dict[tuple[object, ...], int] = {}
+        self._use_of: dict[int, int] = {}
         self._shared_elements: dict[tuple[int, ...], tuple[int, tuple[int, int]] | None] = {}
         self._beside: dict[Kind, list[Kind]] = {}
 
@@ -250,7 +252,7 @@ class Common:
         by_kind: dict[Kind, list[Access]] = {}
         for mover in movers:
             for access in mover.accesses:
-                by_kind.setdefault(access.kind, []).append(access)
+                by_kind.setdefault(self._kind(access), []).append(access)
         for kind, (one, *_) in by_kind.items():
             if kind not in self._beside:
                 self._beside[kind] = []
@@ -280,7 +282,7 @@ class Common:
         if one.array != two.array or not (first.writes or second.writes):
             return None
         apart = second.event.first - first.event.first
-        key = (id(one), first.mover, id(two), second.mover, apart)
+        key = (self._use(one), first.mover, self._use(two), second.mover, apart)
         if key not in self._shared_elements:
             left, right = (self._places(x, movers[x.mover].subgroups) for x in (first, second))
             right = right + apart
@@ -291,9 +293,20 @@ class Common:
             )
         return self._shared_elements[key]
 
+    def _kind(self, access: Access) -> Kind:
+        """Return what accesses have in common that do the same with the same elements."""
+        return self._use(access.statement), access.event.first, access.mover
+
+    def _use(self, statement: SharedStore | SharedLoad) -> int:
+        """Return a number that statements share which do the same with the same elements."""
+        if id(statement) not in self._use_of:
+            key = (type(statement), statement.array, statement.places, statement.at)
+            self._use_of[id(statement)] = self._uses.setdefault(key, len(self._uses))
+        return self._use_of[id(statement)]
+
     def _places(self, access: Access, subgroups: tuple[int, ...]) -> Ints:
         """Return (subgroup, element) → place of an access, nowhere for those left out."""
-        key = (id(access.statement), access.mover)
+        key = (self._use(access.statement), access.mover)
         if key not in self._tables:
             flat = moved(access.statement.places).reshape(-1, self.kernel.subgroups).T
             out = np.full_like(flat, NOWHERE)

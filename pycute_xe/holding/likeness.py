@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf, lcm
 from typing import Any
@@ -18,6 +18,7 @@ from pycute_xe.holding.nodes import (
     Content,
     Converted,
     Leaf,
+    Lost,
     Node,
     Number,
     Picked,
@@ -25,16 +26,27 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    mapped,
     substituted,
 )
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period
 from pycute_xe.kernel import Index, Loop
 
-__all__ = ["alike", "joined", "MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
+__all__ = [
+    "MOST_TURNS",
+    "Turns",
+    "alike",
+    "joined",
+    "period_of",
+    "pruned",
+    "renamed",
+    "sums_within",
+    "turn",
+]
 
-COMPARED = 0.02
-"""Units for a number of a table that is compared."""
+COMPARED, MET = 0.02, 1
+"""Units for a number of a table that is compared, and for a node that is met."""
 
 
 def alike(one: Node, other: Node) -> bool:
@@ -162,6 +174,8 @@ def _in_a_row(nodes: Sequence[Node], done: _Joined) -> Node | None:
 
 
 def _leaves_in_a_row(leaves: list[Leaf]) -> Leaf | None:
+    """Return leaves in a row, whose places may be constants apart."""
+    leaves = _on_one_base(leaves)
     first = leaves[0]
     same = all(
         (x.operand, x.base, x.bound) == (first.operand, first.base, first.bound)
@@ -177,6 +191,17 @@ def _leaves_in_a_row(leaves: list[Leaf]) -> Leaf | None:
     selects = [x.select + start for x, start in zip(leaves, starts[:-1], strict=True)]
     table = np.concatenate([x.table for x in leaves], axis=1)
     return replace(first, table=table, select=np.concatenate(selects))
+
+
+def _on_one_base(leaves: list[Leaf]) -> list[Leaf]:
+    """Return leaves with the constants of their bases in their tables, where they differ."""
+    if all(x.base == leaves[0].base for x in leaves):
+        return leaves
+    out: list[Leaf] = []
+    for x in leaves:
+        base = tuple(index - index.offset for index in x.base)
+        out.append(replace(x, base=base, table=x.table + _offsets(x.base)))
+    return out
 
 
 def _states_in_a_row(states: list[State]) -> State | None:
@@ -217,6 +242,56 @@ def _inner_in_a_row(nodes: Sequence[Node], done: _Joined) -> Node | None:
 def _is_node(value: Any) -> bool:
     kinds = (Number, Undefined, Scalar, Leaf, Carried)
     return isinstance(value, (*kinds, Call, Converted, Summed, Accumulated, Choice, Picked))
+
+
+# ------------------------------------------------------------ names
+# Nodes that are alike but for the names of the variables of their sums.
+
+
+def sums_within(node: Node) -> tuple[str, ...]:
+    """Return the variables of the sums in a node, in the order in which they are met."""
+    found: dict[str, None] = {}
+    done: set[int] = set()
+    left: list[Node] = [node]
+    while left:
+        x = left.pop()
+        if id(x) in done:
+            continue
+        done.add(id(x))
+        charge(MET)
+        match x:
+            case Call(_, arguments):
+                left += arguments
+            case Converted(_, body):
+                left.append(body)
+            case Summed(_, over, body):
+                found |= dict.fromkeys(bound[0] for bound in over)
+                left.append(body)
+            case Accumulated(_, start, terms):
+                left += (start, *terms)
+            case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
+                left += (then, otherwise)
+            case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
+                pass
+    return tuple(found)
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """Return a node with other names for the variables of its sums, each different."""
+    values = {old: Index(new) for old, new in names.items()}
+
+    def index(x: Index) -> Index:
+        return x.substitute(values)
+
+    def leaf(x: Node) -> Node:
+        if not isinstance(x, (Leaf, Carried)):
+            return x
+        bound = tuple(names.get(name, name) for name in x.bound)
+        if isinstance(x, Leaf):
+            return replace(x, base=tuple(map(index, x.base)), bound=bound)
+        return replace(x, bound=bound)
+
+    return mapped(node, leaf, index, names)
 
 
 # ------------------------------------------------------------ turns

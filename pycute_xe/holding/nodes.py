@@ -6,13 +6,14 @@ its operand each of them comes from as an index, the same for the whole work-gro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.columns import columns, distinct
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
@@ -21,7 +22,6 @@ from pycute_xe.numeric import Numeric
 
 __all__ = [
     "BESIDE",
-    "distinct",
     "expanded",
     "of_some",
     "relocated",
@@ -232,18 +232,22 @@ Node: TypeAlias = "Number | Undefined | Carried | Lost | Scalar | Leaf | Inner"
 
 
 def mapped(
-    node: Node, leaf: Callable[[Node], Node], index: Callable[[Index], Index] | None = None
+    node: Node,
+    leaf: Callable[[Node], Node],
+    index: Callable[[Index], Index] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
     ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
-    A node that stands in several places is changed once, and stands in as many afterwards.
+    ``names`` are other names for variables of sums. A node that stands in several places is changed
+    once, and stands in as many afterwards.
     """
     done: dict[int, Node] = {}
 
     def inner(x: Node) -> Node:
         if id(x) not in done:
-            done[id(x)] = _mapped(x, inner, leaf, index)
+            done[id(x)] = _mapped(x, inner, leaf, index, names or {})
         return done[id(x)]
 
     return inner(node)
@@ -254,9 +258,10 @@ def _mapped(
     inner: Callable[[Node], Node],
     leaf: Callable[[Node], Node],
     index: Callable[[Index], Index] | None,
+    names: Mapping[str, str],
 ) -> Node:
     def total(x: Summed) -> Summed:
-        return replace(x, over=tuple(_bound(b, index) for b in x.over), body=inner(x.body))
+        return replace(x, over=tuple(_bound(b, index, names) for b in x.over), body=inner(x.body))
 
     charge(NODE)
     match node:
@@ -293,9 +298,11 @@ def _index(index: Index, change: Callable[[Index], Index] | None) -> Index:
     return index if change is None else change(index)
 
 
-def _bound(bound: Bound, index: Callable[[Index], Index] | None) -> Bound:
-    own = tuple(_index(part, index) for part in bound[1:] if isinstance(part, Index))
-    return (bound[0], own[0], own[1]) if own else bound
+def _bound(bound: Bound, index: Callable[[Index], Index] | None, names: Mapping[str, str]) -> Bound:
+    name = names.get(bound[0], bound[0])
+    if len(bound) == 2:
+        return name, bound[1]
+    return name, _index(bound[1], index), _index(bound[2], index)
 
 
 def contains(node: Node, *kinds: type) -> bool:
@@ -313,9 +320,8 @@ def contains(node: Node, *kinds: type) -> bool:
 # ------------------------------------------------------------ elements of nodes
 # At other positions, of other subgroups, and at other trips of a loop.
 
-ROW, ENTRY, MOVED = 50, 0.05, 0.01
-"""Units for a table of which rows are compared, for each number of it, and for one that is moved.
-"""
+MOVED = 0.01
+"""Units for a number of a table that is moved."""
 MOST_ELEMENTS = 1 << 24
 """Numbers of a table, 8 bytes each."""
 
@@ -416,7 +422,7 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     slots = x.select[positions]
     if subgroups is not None:
         slots = subgroups * x.table.shape[1] + slots
-    first, alike = distinct(np.swapaxes(table, 0, 1).reshape(table.shape[1], -1))
+    first, alike = columns(x.table, subgroups is None)
     slots = alike[slots]
     front = 1 if subgroups is None else 2  # axes that are not those of variables
     kept: list[str] = []
@@ -432,24 +438,6 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     _demand_room(x, slots, table.shape[0] if subgroups is None else 1)
     table = table[:, slots] if subgroups is None else table[0, slots]
     return replace(x, table=table, select=select, bound=(*kept, *x.bound))
-
-
-def distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """Return where the different rows of a table are first, and which of these each row is.
-
-    >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
-    (array([0, 1]), array([0, 1, 0]))
-    """
-    charge(ROW + ENTRY * rows.size)
-    random: Any = np.random.default_rng(0)
-    keys: Ints = rows @ random.integers(1, 1 << 62, rows.shape[1])
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    if not np.array_equal(rows[first[number]], rows):  # two keys agree by chance
-        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return first[order], place[number.reshape(-1)]
 
 
 def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:

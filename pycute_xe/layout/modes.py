@@ -17,7 +17,15 @@ from pycute_xe.int_tuple import (
     rank_of,
     unflatten_tuple,
 )
-from pycute_xe.layout.core import Layout, as_layout, completed, slice_, sliced, unchecked
+from pycute_xe.layout.core import (
+    Layout,
+    as_layout,
+    completed,
+    frozen,
+    slice_,
+    sliced,
+    unchecked,
+)
 from pycute_xe.signatures import demand_leaf, typed
 from pycute_xe.typing import (
     TUPLE,
@@ -322,8 +330,9 @@ def dice(coord: Coord, layout: Any) -> Any:
     >>> print(dice((None, 2), Layout((4, 8), (8, 1))), dice((None, 2), (4, 8)))
     (8):(1) (8,)
     """
-    if type(layout) is TUPLE:
-        return sliced(coord, layout, False) if is_tuple(coord) else () if coord is None else layout
+    if type(layout) is TUPLE and not isinstance(coord, Layout):
+        tree = frozen(layout, "layout")
+        return sliced(coord, tree, False) if is_tuple(coord) else () if coord is None else tree
     if not is_tuple(coord):
         return Layout((), ()) if coord is None else as_layout(layout)
     return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))

@@ -18,7 +18,7 @@ from pycute_xe.converting import bounds
 from pycute_xe.holding.contents import Around, Write
 from pycute_xe.holding.nodes import Leaf
 from pycute_xe.holding.ordering import FAR, Clash, Trips
-from pycute_xe.holding.patience import charge
+from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.holding.tables import DigitMap, as_digits
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Ints
@@ -147,21 +147,17 @@ class View:
         is not a sum of digits.
         """
         out: list[str] = []
-        inner = leaf.table.shape[2:-1]
-        first = (slice(None), slice(None), *(0 for _ in inner))
+        inner = leaf.table.ndim - 3
+        first = (slice(None), slice(None), *(0 for _ in range(inner)))
         for mode in range(leaf.table.shape[-1]):
-            table = leaf.table[..., mode]
-            charge(VIEWED * (table.size + self.position.size))
-            start = table[first]
+            charge(VIEWED * self.position.size)
+            start = leaf.table[..., mode][first]
             here = start[self.subgroup, leaf.select[self.position]]
             text = _digits(here.reshape(self.shape), leaf.operand).text(self.names)
-            if inner:
-                along = table[0, 0] - start[0, 0]
-                steps = (...,) + (None,) * len(inner)
-                if not np.array_equal(table - start[steps], np.broadcast_to(along, table.shape)):
-                    text = self._joint(leaf, mode, bounds)
-                else:
-                    text = f"{text} + {_digits(along, leaf.operand).text(bounds)}"
+            if inner and (along := _along(leaf, mode)) is not None:
+                text = f"{text} + {along.text(bounds)}"
+            elif inner:
+                text = self._joint(leaf, mode, bounds)
             out.append(text)
         return tuple(out)
 
@@ -171,6 +167,24 @@ class View:
         whole = table[self.subgroup, leaf.select[self.position]]
         shape = (*self.shape, *table.shape[2:])
         return _digits(whole.reshape(shape), leaf.operand).text((*self.names, *bounds))
+
+
+def _along(leaf: Leaf, mode: int) -> DigitMap | None:
+    """Return how a table goes along the variables of sums; None where each place has its own way.
+
+    Many leaves have one table.
+    """
+    table = leaf.table[..., mode]
+    steps = (slice(None), slice(None), *(None for _ in table.shape[2:]))
+
+    def told() -> tuple[Ints, DigitMap | None]:
+        charge(VIEWED * table.size)
+        start = table[(slice(None), slice(None), *(0 for _ in table.shape[2:]))]
+        along = table[0, 0] - start[0, 0]
+        apart = np.array_equal(table - start[steps], np.broadcast_to(along, table.shape))
+        return leaf.table, _digits(along, leaf.operand) if apart else None
+
+    return remembered(("along", id(leaf.table), mode), told)[1]  # it is kept, and its id
 
 
 def _digits(table: Ints, operand: str) -> DigitMap:

@@ -48,7 +48,7 @@ from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
-from pycute_xe.verifying.joining import joined_rows
+from pycute_xe.verifying.joining import joined_writes
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import with_tables
@@ -332,9 +332,9 @@ class Questions(Loading, Counting):
         return wrong
 
     def _are_right_together(self, writes: list[Write]) -> bool:
-        """Whether stores of rows are right, taken together; else they are asked one by one."""
+        """Whether stores are right, taken together; else they are asked one by one."""
         try:
-            every = joined_rows(self.space, writes)
+            every = joined_writes(self.space, writes)
             return every is not None and all(
                 self._wrong(one.write, one.view, one.points) is None for one in every
             )

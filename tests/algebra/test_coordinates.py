@@ -11,18 +11,30 @@ from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, strategies as st
 from sampling import WHOLE
+from strategies import bijections, layouts, mode_tilers, ranked as of_modes
 
 from pycute_xe.algebra import (
+    coalesce,
+    coalesce_z,
     complement,
     composition,
+    functionally_equal,
+    is_injective,
+    layout_add,
     left_inverse,
     logical_divide,
     logical_product,
+    make_layout_like,
     right_inverse,
+    tiler_to_layout,
+    zipped_divide,
 )
-from pycute_xe.basis import E
-from pycute_xe.errors import DivisibilityError
+from pycute_xe.basis import ArithTuple, E
+from pycute_xe.errors import CuteError, DivisibilityError, ShapeError
+from pycute_xe.f2 import F2, F2Layout
+from pycute_xe.int_tuple import transform_leaf
 from pycute_xe.layout import Layout, make_layout, size
 
 # The C operand of SM70's 8x8x4 MMA, as NVlabs/CuTe's tests have it.
@@ -202,3 +214,89 @@ def test_divides_by_the_tilers_of_pycute(tiler: Layout) -> None:
         assert divided(i, 0) == 9 * x + y
     seen = {divided(i) for i in range(size(divided))}
     assert {layout(i) for i in range(64)} <= seen
+
+
+@given(st.data())
+def test_a_tiler_as_a_layout_composes_alike(data: st.DataObject) -> None:
+    layout = data.draw(of_modes(layouts()))
+    tiler = data.draw(mode_tilers(layout))
+    try:
+        wanted = composition(layout, tiler)
+        found = composition(layout, tiler_to_layout(tiler))
+    except CuteError:
+        return
+    assert found.shape == wanted.shape
+    assert functionally_equal(found, wanted)
+    if all(d != 0 for d in flattened(tiler_to_layout(tiler).stride)):
+        try:
+            divided = zipped_divide(layout, tiler)
+        except CuteError:
+            return
+        assert functionally_equal(divided, logical_divide(layout, tiler_to_layout(tiler)))
+
+
+@given(st.data())
+def test_modes_that_a_coordinate_leaves_out_are_zero(data: st.DataObject) -> None:
+    layout = data.draw(of_modes(layouts(negative=True)))
+    count = data.draw(st.integers(0, len(layout)))
+    given = tuple(data.draw(st.integers(0, 9)) for _ in range(count))
+    whole = given + (0,) * (len(layout) - count)
+    assert layout(ArithTuple(given)) == layout(whole) == layout(ArithTuple((*whole, 0, (0, 0))))
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 40)), min_size=1, max_size=5))
+def test_xor_layouts_of_any_extents_coalesce(modes: list[tuple[int, int]]) -> None:
+    xor = F2Layout(tuple(s for s, _ in modes), tuple(F2(d) for _, d in modes))
+    count = size(xor)
+    for short, most in ((coalesce(xor), count), (coalesce_z(xor), count + 9)):
+        assert [short(i) for i in range(most)] == [xor(i) for i in range(most)]
+    assert coalesce(coalesce(xor)) == coalesce(xor)
+    assert layout_add(xor, Layout(count, 0)) == coalesce(xor)
+
+
+@given(bijections(16), st.integers(2, 4))
+def test_compact_layouts_like_coordinates_keep_their_order(shape: Layout, axes: int) -> None:
+    strides = transform_leaf(shape.shape, lambda s: (s + 1) * E(s % axes))
+    layout = Layout(shape.shape, strides)
+    found = make_layout_like(layout)
+    assert sorted(map(found, range(size(found)))) == list(range(size(found)))
+    moved = [(d, e) for s, d, e in leaves_of(layout, found) if s != 1]
+    for (d, e), (other, f) in product(moved, moved):
+        if (d.modes, d.value) < (other.modes, other.value):
+            assert e < f
+
+
+def leaves_of(layout: Layout, other: Layout) -> list[tuple[Any, ...]]:
+    trees = (layout.shape, layout.stride, other.stride)
+    return list(zip(*map(flattened, trees), strict=True))
+
+
+@given(layouts(12), st.integers(1, 5))
+def test_copies_of_what_leaves_uneven_gaps_do_not_overlap(block: Layout, count: int) -> None:
+    assume(is_injective(block))
+    try:
+        repeated = logical_product(block, count)
+    except CuteError:
+        return
+    assert is_injective(repeated)
+    assert size(repeated) == count * size(block)
+
+
+def test_divides_along_a_part_of_an_axis_keep_the_other_parts() -> None:
+    layout = Layout((4, (2, 6)), (1, (4, 8)))
+    divided = logical_divide(layout, Layout(3, E(1, 1)))
+    assert sorted(map(divided, range(size(divided)))) == list(range(48))
+    assert divided == Layout((3, (4, (2, 2))), (8, (1, (4, 24))))
+
+
+def test_copies_go_on_along_nested_axes() -> None:
+    found = logical_product(Layout(4, 3 * E(2, 0)), 9)
+    assert len({str(found(i)) for i in range(36)}) == 36
+    assert logical_product(Layout(2, E(0)), Layout(3, E(1)))(1, 2) == (1, 2)
+
+
+def test_a_step_along_an_axis_and_one_along_its_part_have_no_sum() -> None:
+    with pytest.raises(ShapeError, match="which have no sum"):
+        Layout((2, 2), (E(0), E(0, 1)))(1, 1)
+    mixed = Layout((4, 1), (E(0), E(0, 0)))
+    assert [mixed(i) for i in range(4)] == [(0,), (1,), (2,), (3,)]

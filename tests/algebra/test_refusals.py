@@ -195,8 +195,15 @@ REFUSALS = {
         lambda: algebra.logical_product(Layout((2, 2), (E(0), 3 * E(0))), Layout(2)),
         DivisibilityError,
         "complement",
-        {"layout": Layout((2, 2), (E(0), 3 * E(0))), "cotarget": (40,)},
+        {"layout": Layout((2, 2), (E(0), 3 * E(0))), "cotarget": (80,)},
         "2@0 stays out of reach",
+    ),
+    "product: copies beyond their places": Refusal(
+        lambda: algebra.logical_product(Layout(8, 2), Layout(5, E(0))),
+        DivisibilityError,
+        "logical_product",
+        {"block": Layout(8, 2), "tiler": Layout(5, E(0))},
+        "copies reach (5,), and their places are",
     ),
     "left_inverse: overlap": Refusal(
         lambda: algebra.left_inverse(Layout((4, 4), (1, 2))),

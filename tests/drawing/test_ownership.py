@@ -18,7 +18,17 @@ from pycute_xe.cutlass import get_atom
 from pycute_xe.drawing import draw
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.reference import DOES
-from pycute_xe.kernel import Fill, Index, Load, Mma, Reorder, SharedLoad
+from pycute_xe.kernel import (
+    Fill,
+    Index,
+    KernelBuilder,
+    Load,
+    Mma,
+    Reorder,
+    Share,
+    SharedLoad,
+    Tiles,
+)
 from pycute_xe.machine import Memory, RegisterFile, block2d
 
 
@@ -214,6 +224,34 @@ def test_a_left_out_reorder_is_marked(mma: cx.TiledMma) -> None:
     words = f"WRONG: {misplaced} elements are not where the MMA multiplies them"
     assert f"{words} (red corners)." in wrong.scene.caption
     assert wrong.svg.count('class="m"') == misplaced
+
+
+def test_a_tile_that_is_written_down_is_drawn_as_the_share_that_it_becomes() -> None:
+    """B is loaded as the matrix it is, K down, and taken from shared memory as the MMA wants it."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 32, 32), ((2, 2, 1), (2, 1, 0)))
+    k = KernelBuilder("by_hand", mma)
+    A, B = k.input("A", "bf16", ("M", "K")), k.input("B", "bf16", ("K", "N"))
+    D = k.output("D", "f32", ("M", "N"))
+    k.shared("sB", "bf16", (32, 32), stages=1)
+    m, n = k.grid(m=Tiles("M", 32), n=Tiles("N", 32))
+    k.fill("acc", Share(mma, "C"))
+    with k.loop("i", 0, Tiles("K", 32)) as i:
+        k.load("a", A, Share(mma, "A"), at=(m * 32, i * 32))
+        k.load("b", B, (32, 32), at=(i * 32, n * 32))
+        k.share("sB", "b")
+        k.fence()
+        k.barrier()
+        k.take("tb", "sB", Share(mma, "B"))
+        k.mma("acc", "a", "tb")
+        k.barrier()
+    k.store(D, "acc", at=(m * 32, n * 32))
+    kernel = k.build("D[m,n] = sum(k, A[m,k]*B[k,n], f32)")
+    for subgroup in (0, 3):
+        drawn = draw(kernel, "B", subgroup=subgroup)
+        assert not any("WRONG" in line for line in drawn.scene.caption)
+        wanted = draw(mma, "B", subgroup=subgroup)
+        held, means = ({tuple(c.items()) for c in cells_of(one)} for one in (drawn, wanted))
+        assert held == means
 
 
 @pytest.mark.parametrize("kind", ["gemm", "slm_gemm", "specialised_gemm"])

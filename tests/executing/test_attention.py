@@ -10,6 +10,7 @@ from attention_problems import off, problem, seen_by, softmax_of, tilings
 
 from pycute_xe import as_numeric, run
 from pycute_xe.converting import convert
+from pycute_xe.executing.runner import Executor
 from pycute_xe.kernel import Index, Load, Prefetch, attention, attention_combine
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.spec.evaluation import compute
@@ -116,7 +117,9 @@ def test_a_prefetch_brings_the_keys_of_some_trips_later(options: dict[str, Any])
 
 @pytest.mark.parametrize("executor", ["fast", "reference"])
 @pytest.mark.parametrize("options", [{}, {"cached": True}, {"causal": True, "page": 32}], ids=str)
-def test_what_other_requests_have_reaches_no_result(options: dict[str, Any], executor: str) -> None:
+def test_what_other_requests_have_reaches_no_result(
+    options: dict[str, Any], executor: Executor
+) -> None:
     """A tile of keys ends in the keys of the next request: zero times NaN would be NaN."""
     lengths = [(3, 7), (2, 33), (4, 20)]
     shape = {"out": 16, "columns": 16, "heads": 1, "packed": True}
@@ -140,7 +143,7 @@ def test_what_other_requests_have_reaches_no_result(options: dict[str, Any], exe
 @pytest.mark.parametrize(
     "options", [{}, {"packed": True}, {"packed": True, "cached": True}], ids=str
 )
-def test_a_request_without_keys_gives_zeros(options: dict[str, Any], executor: str) -> None:
+def test_a_request_without_keys_gives_zeros(options: dict[str, Any], executor: Executor) -> None:
     lengths = [(4, 0), (4, 1), (4, 70)]
     more = dict(options) if "packed" in options else {"page": 32}
     shape = {"out": 16, "columns": 16, "heads": 1}
@@ -151,7 +154,9 @@ def test_a_request_without_keys_gives_zeros(options: dict[str, Any], executor: s
 
 
 @pytest.mark.parametrize("executor", ["fast", "reference"])
-def test_without_keys_the_logarithm_is_minus_infinity_and_parts_give_zeros(executor: str) -> None:
+def test_without_keys_the_logarithm_is_minus_infinity_and_parts_give_zeros(
+    executor: Executor,
+) -> None:
     """As vLLM's, where the merge of parts without keys gave NaN (issue 47305)."""
     lengths = [(5, 0), (5, 1), (5, 200)]
     options = {"splits": 3, "lse": True, "page": 64, "out": 32, "heads": 1}

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from family_attention import PAGE, RESULTS, THERE, Row, judged, page, proved, rows
+from attention_problems import off
+from family_attention import ALLOWED, PAGE, RESULTS, THERE, Row, judged, page, proved, rows
 from sampling import sampled
 
+from pycute_xe import run
+
 SMALL = [row for row in rows() if row.tile[0] <= 16 and row.out >= row.columns and row.head <= 64]
+RAGGED = [row for row in rows() if row.form == "paged" and row.tile[0] <= 16 and row.head <= 64]
 SOON = [row for row in SMALL if row.head == 16 and row.subgroups[1] <= 2]
 
 
@@ -22,6 +26,21 @@ def test_a_configuration_is_described_and_run(row: Row) -> None:
     assert not found["refused"], found
     assert found["wrong"] == 0
     assert set(found["check"]) == set(row.targets)
+
+
+@pytest.mark.parametrize("row", sampled(RAGGED, 1), ids=told)
+def test_requests_of_any_length_are_right(row: Row) -> None:
+    """Some have no keys, or one; behind every length there is NaN."""
+    for given in row.ragged_problems():
+        found = off(run(given.kernel, **given.operands), given)
+        assert found <= ALLOWED[row.multiplied]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", sampled(RAGGED, 1), ids=told)
+def test_requests_of_any_length_are_proved(row: Row) -> None:
+    verdict = proved(row)
+    assert verdict, str(verdict)
 
 
 @pytest.mark.parametrize("row", sampled(SOON, 1), ids=told)

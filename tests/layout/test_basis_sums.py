@@ -113,7 +113,6 @@ def test_compositions_with_sums() -> None:
         lambda layout: cx.upcast(layout, 2),
         lambda layout: layout.to_cpp(),
         lambda layout: cx.analysis(layout),
-        lambda layout: cx.sort(layout),
     ],
 )
 def test_what_needs_one_axis_refuses_sums(act: Any) -> None:

@@ -24,6 +24,7 @@ from pycute_xe.errors import (
     ShapeError,
     UndecidableError,
 )
+from pycute_xe.f2 import F2
 from pycute_xe.int_tuple import indexing, indexing as arithmetic, nesting
 from pycute_xe.layout import Layout, core, modes
 from pycute_xe.numeric import as_numeric
@@ -536,6 +537,13 @@ REFUSALS = {
         "Basis",
         {"basis": E(0), "scale": "str"},
         "a basis element must be scaled by an integer",
+    ),
+    "basis: scaled without carries": Refusal(
+        lambda: E(0) * F2(3),
+        ShapeError,
+        "Basis",
+        {"value": "F2(3)"},
+        "XOR strides have no axes",
     ),
 }
 

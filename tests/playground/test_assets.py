@@ -23,6 +23,7 @@ def without_npm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 def test_without_npm_the_build_says_so(without_npm: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="mkdocs.plugins.playground"):
+        playground_assets.on_config(without_npm)
         playground_assets.on_post_build(without_npm)
     assert "npm is missing" in caplog.text
     assets = Path(without_npm.site_dir) / "assets" / "playground" / "assets.json"
@@ -31,6 +32,7 @@ def test_without_npm_the_build_says_so(without_npm: Any, caplog: pytest.LogCaptu
 
 def test_a_build_that_needs_it_fails(without_npm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLAYGROUND", "require")
+    playground_assets.on_config(without_npm)
     with pytest.raises(RuntimeError, match="npm is missing"):
         playground_assets.on_post_build(without_npm)
 
@@ -39,5 +41,6 @@ def test_a_check_of_the_pages_installs_nothing(
     without_npm: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHOLE_SITE", "false")
+    playground_assets.on_config(without_npm)
     playground_assets.on_post_build(without_npm)
     assert not Path(without_npm.site_dir).exists()

@@ -12,8 +12,19 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.holding.patience import allowed
-from pycute_xe.kernel import Fill, Kernel, Part, Slot, Statement, apply, attention
+from pycute_xe.kernel import (
+    Fill,
+    Kernel,
+    Load,
+    Map,
+    Part,
+    Slot,
+    Statement,
+    apply,
+    attention,
+)
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
+from pycute_xe.kernel.spec.expression import Where
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.verdict import Verdict
 
@@ -133,3 +144,44 @@ def test_barriers_of_pages_shared_by_subgroups_are_proved() -> None:
     answers = {proof.property: proof.answer for proof in proofs(kernel).proofs}
     assert answers["barriers"] == "proved"
     assert answers["O values"] != "disproved"
+
+
+# ------------------------------------------------------------ parts of a tile
+
+PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "one subgroup each": ({"queries": 8, "keys": 32, "across": 2}, {}),
+    "rows before an end": ({"queries": 8}, {"packed": True}),
+    "pages": ({"queries": 8}, {"page": 32}),
+}
+
+
+def _first_columns(s: Statement) -> Statement:
+    if isinstance(s, Load) and s.operand == "V":
+        return replace(s, at=(*s.at[:-1], s.at[-1] - s.at[-1].offset))
+    return s
+
+
+def _kept_too_few(s: Statement) -> Statement:
+    if isinstance(s, Map) and s.destination == "tVrV" and isinstance(s.value, Where):
+        return replace(s, value=replace(s.value, below=s.value.below - 1))
+    return s
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sampled(PARTS, 1))
+def test_tiles_of_columns_are_proved_together_and_one_taken_twice_is_not(name: str) -> None:
+    shape, options = PARTS[name]
+    kernel = of({"out": 32, **options}, **shape)
+    assert proofs(kernel), str(proofs(kernel))
+    twice = changed(kernel, _first_columns)
+    found = proofs(twice).counterexample
+    assert found is not None
+    assert cx.replay(twice, found).shows
+
+
+@pytest.mark.long
+def test_values_that_are_masked_a_key_too_early_are_disproved() -> None:
+    early = changed(of({"out": 16, "page": 32}, queries=8), _kept_too_few)
+    found = proofs(early).counterexample
+    assert found is not None
+    assert cx.replay(early, found).shows

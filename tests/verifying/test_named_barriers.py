@@ -11,10 +11,23 @@ import ml_dtypes
 import numpy as np
 import pytest
 from broken_kernels import tiled_mma
+from small_kernels import small_kernel
 
 import pycute_xe as cx
+from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.exploration import disorder
-from pycute_xe.kernel import If, Index, Kernel, Loop, NamedArrive, NamedBarrier, NamedWait
+from pycute_xe.holding.periods import shape_of
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    If,
+    Index,
+    Kernel,
+    Loop,
+    NamedArrive,
+    NamedBarrier,
+    NamedWait,
+)
 
 RNG = np.random.default_rng(3)
 A, B = (RNG.integers(-4, 5, shape).astype(ml_dtypes.bfloat16) for shape in ((16, 66), (66, 32)))
@@ -232,3 +245,16 @@ def test_producers_that_leave_trips_out_are_waited_for_in_vain() -> None:
     assert verdict.counterexample is not None, str(verdict)
     assert verdict.counterexample.sizes["K"] == 48 * 32 + 1
     assert cx.replay(wrong, verdict.counterexample).shows
+
+
+@pytest.mark.parametrize("index", [Index("g"), Index("g") + Index("M"), Index("g") // 2], ids=str)
+@pytest.mark.parametrize("kind", [Loop, If])
+def test_meetings_that_the_work_group_decides_have_no_shape(index: Index, kind: type) -> None:
+    """How often subgroups meet, or whether they do, is another for each work-group."""
+    meet = (BarrierArrive(), BarrierWait())
+    other = Index("M") * 2
+    around = Loop("k", Index(), index, meet) if kind is Loop else If(index, other, meet)
+    with pytest.raises(UndecidableError, match=r"when subgroups meet depends on .*g"):
+        shape_of(small_kernel((around,)), {})
+    for_all = Loop("k", Index(), Index("M"), meet) if kind is Loop else If(Index("M"), other, meet)
+    assert shape_of(small_kernel((for_all,)), {}).free in ("M", "")

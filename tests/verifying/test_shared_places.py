@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import shared_kernels
+from shared_kernels import TILE, K
 from small_kernels import fragment, load_of, shared_array, small_kernel, store_of
 
 import pycute_xe as cx
-from pycute_xe.holding.ordering import shared_element
+from pycute_xe.holding.ordering import Clash, clashes, shared_element
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -163,3 +166,30 @@ def test_the_least_element_that_two_subgroups_use(seed: int) -> None:
     found = shared_element(left, right)
     assert (found in pairs) if pairs else found is None
     assert found is None or found[0] == min(pairs)[0]
+
+
+# ------------------------------------------------------------------ stages
+
+
+def in_stages(stores: Index, loads: Index, *around: tuple[str, int]) -> list[Clash]:
+    """Store a tile to a stage, meet, and load from a stage: what is in no order, in some loops."""
+    base, load, store, take, multiply = shared_kernels.parts(3)
+    into, out = replace(store, at=stores * TILE), replace(take, at=loads * TILE)
+    body: tuple[Statement, ...] = (load, into, *MEET, out, *multiply)
+    for var, trips in around:
+        body = (Loop(var, Index(), Index(None, trips), body),)
+    loop = base.loop("k")
+    return clashes(base.replace(loop, replace(loop, body=body) if not around else body))
+
+
+def test_a_stage_that_is_stored_to_a_trip_later_than_it_is_loaded() -> None:
+    """Trip k loads from stage k % 2, and trip k + 1 stores there, or to the other one."""
+    wrong = [x for x in in_stages((K + 1) % 2, K % 2) if not x.first.writes]
+    assert {(x.ats, x.trips[0].count) for x in wrong} == {((0, 0), 1), ((TILE, TILE), 1)}
+    assert in_stages(K % 2, K % 2) == []
+
+
+def test_a_loop_that_begins_anew_uses_the_stages_from_the_first_on() -> None:
+    """The last of two trips loads from stage 0, and so does the next loop's first trip store."""
+    found = in_stages(K % 3, (K + 2) % 3, ("k", 2), ("l", 2))
+    assert any(not x.first.writes and x.second.writes and x.ats[0] == x.ats[1] for x in found)

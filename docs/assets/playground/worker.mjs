@@ -28,7 +28,9 @@ self.onmessage = async ({ data }) => {
   try {
     self.postMessage({ id: data.id, shown: JSON.parse(ask(JSON.stringify(data.request))) });
   } catch (error) {
-    self.postMessage({ id: data.id, shown: { error: String(error.message), pointer: "" } });
+    // Such as too deep a text for the browser's stack: Python cannot go on, and is started anew.
+    const why = `Python stopped: ${String(error.message).trim().split("\n").pop()}`;
+    self.postMessage({ id: data.id, shown: { error: `${why}. Write something simpler.`, pointer: "" }, broken: true });
   }
   setTimeout(rest); // atoms and tilings, which the first layout does not wait for
 };

@@ -16,7 +16,7 @@ from pycute_xe.composed import AnyPlaced, ComposedLayout, on_domain, on_tensors
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import flatten_tuple, leaves
 from pycute_xe.layout import Layout
-from pycute_xe.layout.core import sliced
+from pycute_xe.layout.core import frozen, sliced
 from pycute_xe.typing import TUPLE, Coord, IntTuple, at_most
 
 Rest = ParamSpec("Rest")
@@ -286,8 +286,8 @@ def slice_(coord: Coord, layout: Any) -> Any:
     >>> slice_((None, (1, None)), (2, (5, 7)))
     (2, 7)
     """
-    if type(layout) is TUPLE:
-        return layout if coord is None else sliced(coord, layout)
+    if type(layout) is TUPLE and not isinstance(coord, Layout):
+        return layout if coord is None else sliced(coord, frozen(layout, "layout"))
     return layout.sliced(coord) if type(layout) is ComposedLayout else plain.slice_(coord, layout)
 
 

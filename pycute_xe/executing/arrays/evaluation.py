@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from math import prod
+from functools import cache, lru_cache, reduce
+from math import copysign, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,7 +67,7 @@ ROOM = 1 << 28
 """Elements of the largest array that is made."""
 
 
-Held: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
+Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 """What a fragment holds, the type of it, and where the elements of a term lie in that."""
 
 
@@ -97,7 +97,7 @@ class Run:
     sizes: Mapping[str, int]
     memory: dict[str, Array]
     lifter: Lifter
-    exits: Callable[[Evaluation, Lifted], Held]
+    exits: Callable[[Evaluation, Lifted], Contents]
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
     again: frozenset[tuple[str, str]] = frozenset()
@@ -150,13 +150,13 @@ class Evaluation:
     env: dict[str, Field]
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
-    states: Callable[[Evaluation, Lifted], Held] | None = None
+    states: Callable[[Evaluation, Lifted], Contents] | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
-    held: dict[int, tuple[Field, ...]] = field(default_factory=dict[int, "tuple[Field, ...]"])
+    where_in: dict[int, tuple[Field, ...]] = field(default_factory=dict[int, "tuple[Field, ...]"])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
@@ -166,16 +166,17 @@ class Evaluation:
 
     def value(self, term: Lifted) -> Value:
         """Return the value of a term."""
-        if self.outer is not None and not term.names & self.own:
-            return self.outer.value(term)
-        if term.number not in self.values:
-            early = self.early(term, Evaluation.value)
-            self.values[term.number] = early or VALUES[term.kind](self, term)
-        return self.values[term.number]
+        known = self.values.get(term.number)
+        if known is None:
+            if self.outer is not None and self.own.isdisjoint(term.names):
+                return self.outer.value(term)
+            known = self.early(term, Evaluation.value) or VALUES[term.kind](self, term)
+            self.values[term.number] = known
+        return known
 
     def factor(self, term: Lifted) -> Value:
         """Return the value of a term as it is multiplied: float32 of narrow floats."""
-        if self.outer is not None and not term.names & self.own:
+        if self.outer is not None and self.own.isdisjoint(term.names):
             return self.outer.factor(term)
         if term.number not in self.factors:
             self.factors[term.number] = self.early(term, Evaluation.factor) or self.wide(term)
@@ -208,7 +209,7 @@ class Evaluation:
 
     def place(self, place: Place) -> Field:
         """Return a place as a field."""
-        if self.outer is not None and not place.names & self.own:
+        if self.outer is not None and self.own.isdisjoint(place.names):
             return self.outer.place(place)
         known = self.fields.get(id(place))
         if known is None:
@@ -257,8 +258,8 @@ class Evaluation:
         inner = Evaluation(self.run, env, self, many.own, ahead=many, turn=self.turn)
         return inner, axis, tests
 
-    def state(self, term: Lifted) -> Held:
-        """Return what a fragment holds when the trip at hand begins, and where a term lies in it."""
+    def state(self, term: Lifted) -> Contents:
+        """Return what a fragment holds when a trip begins, and where a term lies in it."""
         ev: Evaluation | None = self
         while ev is not None and ev.states is None:
             ev = ev.outer
@@ -358,6 +359,12 @@ def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
 
 def _number(_ev: Evaluation, term: Lifted) -> Value:
     value, numeric = term.given
+    return _numeral(value, copysign(1, value), numeric)
+
+
+@cache
+def _numeral(value: float, _sign: float, numeric: Numeric | None) -> Value:
+    """Return a number as a type holds it; zeros of both signs are two."""
     if numeric is None:
         return Value((), np.asarray(value, np.float64), as_numeric("f64"))
     return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
@@ -385,24 +392,35 @@ def _leaf(ev: Evaluation, term: Lifted) -> Value:
 def _call(ev: Evaluation, term: Lifted) -> Value:
     name, numeric = term.given
     values = [ev.value(part) for part in term.parts]
-    if name.startswith("lowest bits of "):
-        to = as_numeric(name.removeprefix("lowest bits of "))
-        one = values[0]
-        return Value(one.axes, wrap(widened(one.array, one.type), to), to)
-    if name.startswith("nearest "):
-        to = as_numeric(name.split()[1])
-        one = values[0]
-        return Value(one.axes, widened(one.array, one.type).astype(host_dtype(to)), to)
+    if name not in FUNCTIONS:
+        return _as_bits(name, values[0])
     if numeric is None:
         floats = [v.type for v in values if v.type.kind == "float" and v.axes]
         numeric = INTEGERS if not floats else max(floats, key=lambda t: t.bits)
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
-    axes = joined(value.axes for value in sorted(values, key=lambda v: -len(v.axes)))
-    demand_room(axes)
-    arrays = [Value(v.axes, numbers(v, numeric), numeric).over(axes) for v in values]
+    axes = _axes_of(tuple(value.axes for value in values))
+    arrays = [spread(numbers(v, numeric), v.axes, axes) for v in values]
     result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
     return Value(axes, whole(result.astype(dtype, copy=False), axes), numeric)
+
+
+def _as_bits(name: str, one: Value) -> Value:
+    """Return the lowest bits of integers, or the nearest of a float type's numbers."""
+    wide = widened(one.array, one.type)
+    if name.startswith("lowest bits of "):
+        to = as_numeric(name.removeprefix("lowest bits of "))
+        return Value(one.axes, wrap(wide, to), to)
+    to = as_numeric(name.removeprefix("nearest ").split()[0])
+    return Value(one.axes, wide.astype(host_dtype(to)), to)
+
+
+@lru_cache(maxsize=1 << 12)
+def _axes_of(groups: tuple[tuple[Axis, ...], ...]) -> tuple[Axis, ...]:
+    """Return the axes of several arrays together, in the order of the one that has most."""
+    axes = joined(sorted(groups, key=len, reverse=True))
+    demand_room(axes)
+    return axes
 
 
 def _converted(ev: Evaluation, term: Lifted) -> Value:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import Evaluation, Held, Run
+from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run
 from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
 from pycute_xe.executing.arrays.terms import (
     Axis,
@@ -71,7 +71,7 @@ class _Line:
 
     def at(self, fields: Sequence[Field]) -> Field:
         """Return which of its points those are where its parts are at some fields."""
-        if len(fields) == 1 and self.size == self.number.size:
+        if len(fields) == 1 and self.size == self.number.size and run_of(self.number) == 0:
             return fields[0]
         axes, numbers = gathered(self.number, tuple(fields))
         if numbers.size and numbers.min() < 0:
@@ -118,14 +118,14 @@ class _Scan:
 
     def where(self, ev: Evaluation, term: Lifted, starts: Sequence[int] = ()) -> tuple[Field, ...]:
         """Return where a term lies in the lines of a fragment, from some points of each on."""
-        if term.number not in ev.held:
+        if term.number not in ev.where_in:
             fields = self.fields(ev, term)
             own = (line for line in self.lines if fields.keys() & set(line.keys))
             where = [line.at([fields[key] for key in line.keys]) for line in own]
             first = starts or [0] * len(where)
             shifted = (x + Field(-start) for x, start in zip(where, first, strict=True))
-            ev.held[term.number] = tuple(shifted)
-        return ev.held[term.number]
+            ev.where_in[term.number] = tuple(shifted)
+        return ev.where_in[term.number]
 
     def lines_of(self, part: _Part) -> list[int]:
         """Return the numbers of the lines that a part has."""
@@ -142,8 +142,14 @@ class _Scan:
         shape = tuple(self.axes[key].size for key in keys)
         asked = self._asked(keys, shape) if free else np.ones(shape, np.bool_)
         number = np.full(shape, -1, np.int64)
-        number[asked] = np.arange(np.count_nonzero(asked))
-        return _Line(keys, tuple(np.nonzero(asked)), number)
+        columns: tuple[Ints, ...] = np.nonzero(asked)
+        stop = index_field(self.recurrence.loop.stop, self.env, self.run.look_up)
+        own = [self.axes[key] for key in keys]
+        if stop.axes and set(stop.axes) <= set(own):  # those that go on longest come first
+            order = np.argsort(-whole(stop.compact(own), own)[columns], kind="stable")
+            columns = tuple(column[order] for column in columns)
+        number[columns] = np.arange(columns[0].size)
+        return _Line(keys, columns, number)
 
     def _asked(self, keys: tuple[Key, ...], shape: tuple[int, ...]) -> Any:
         """Return for which points of some axes a store asks for state."""
@@ -251,7 +257,7 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
 # ------------------------------------------------------------ exits
 
 
-def exits(ev: Evaluation, term: Lifted) -> Held:
+def exits(ev: Evaluation, term: Lifted) -> Contents:
     """Return the state of a fragment behind a recurrence, its type, and where a term lies in it."""
     run, recurrence, name = ev.run, term.given[0], term.given[1]
     key = id(recurrence), id(run.block)
@@ -315,7 +321,9 @@ class _Blocks:
         for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
             size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
             left = max(1, left // size) if split else left
-            ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
+            ranges.insert(
+                0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)]
+            )
         self.blocks = [
             _Block(scan, each, rows * prod(len(x) for x, y in zip(each, splits, strict=True) if y))
             for each in product(*ranges)
@@ -341,7 +349,7 @@ class _Blocks:
 class _Trip:
     """A trip: where it is evaluated, and which points of which axis do it; None for all.
 
-    ``tests`` are below zero where it is done, if that is no matter of one axis.
+    ``tests`` are below zero where it is done, where they are of several axes.
     """
 
     ev: Evaluation
@@ -366,6 +374,8 @@ class _Block:
         parts = scan.parts.items()
         self.axes = {n: tuple(self.lines[i] for i in scan.lines_of(part)) for n, part in parts}
         self.guard = _guard(scan.parts.values())
+        recurrence = scan.recurrence
+        self.own = frozenset({recurrence.loop.var, f"state {id(recurrence)}"})
         self.state: dict[str, Array] = {}
         self.kept: list[tuple[Evaluation | None, list[_Trip]]] = []
 
@@ -392,21 +402,18 @@ class _Block:
 
     def _together(self, turns: list[int]) -> tuple[Evaluation, list[_Trip]]:
         """Return trips that all points do."""
-        recurrence, axis = self.scan.recurrence, Axis(len(turns), apart=True)
-        var = recurrence.loop.var
+        axis, var = Axis(len(turns), apart=True), self.scan.recurrence.loop.var
         moving = {var: Field(0, (((axis,), np.array(turns, np.int64)),))}
         ahead = Evaluation(self.scan.run, self.env | moving, self.outer, frozenset({var}))
-        own = frozenset({var, f"state {id(recurrence)}"})
         out: list[_Trip] = []
         for turn, trip in enumerate(turns):
             env = {**self.env, var: Field(trip)}
-            ev = Evaluation(
-                self.scan.run, env, self.outer, own, self.held, ahead=ahead, turn=(axis, turn)
-            )
+            ev = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
+            ev.ahead, ev.turn = ahead, (axis, turn)
             out.append(_Trip(ev))
         return ahead, out
 
-    def _trip(self, trip: int, tests: list[Field]) -> _Trip | None | Literal[False]:
+    def _trip(self, trip: int, tests: list[Field]) -> _Trip | Literal[False] | None:
         """Return a trip that some points do, None where all do it, False where none does."""
         run, env = self.scan.run, {**self.env, self.scan.recurrence.loop.var: Field(trip)}
         if self.guard is not None:
@@ -414,22 +421,24 @@ class _Block:
         tests = [test for test in tests if test.range[1] >= 0]
         if not tests:
             return None
-        axes = joined(test.axes for test in tests)
         if any(test.range[0] >= 0 for test in tests):
             return False
-        if len(axes) > 1 or any(axes[0] not in own for own in self.axes.values()):
-            return _Trip(Evaluation(run, env, None, frozenset(), self.held), tests=tuple(tests))
-        goes = np.logical_and.reduce([test.over(axes) < 0 for test in tests])
+        along, *others = joined(test.axes for test in tests)
+        if others or any(along not in own for own in self.axes.values()):
+            return _Trip(Evaluation(run, env, self.outer, self.own, self.entry), tests=tuple(tests))
+        goes = np.logical_and.reduce([test.over((along,)) < 0 for test in tests])
         which = np.flatnonzero(goes)
         if which.size in (0, goes.size):
             return None if which.size else False
         axis, first = Axis(which.size), run_of(which)
-        moved = {name: _folded(one.moved({axes[0]: (axis, which)})) for name, one in env.items()}
+        change = {along: (axis, which)}
+        moved = {name: _folded(x.moved(change)) for name, x in env.items() if along in x.axes}
+        own = frozenset(moved) | self.own
         some = which if first is None else slice(first, first + which.size)
-        ev = Evaluation(run, moved, None, frozenset(), self.held)
-        return _Trip(ev, axes[0], (axis, some))
+        ev = Evaluation(run, env | moved, self.outer, own, self.entry)
+        return _Trip(ev, along, (axis, some))
 
-    def held(self, ev: Evaluation, term: Lifted) -> Held:
+    def entry(self, ev: Evaluation, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""
         name, scan = term.given[1], self.scan
         starts = [self.ranges[i].start for i in scan.lines_of(scan.parts[name])]
@@ -440,7 +449,9 @@ class _Block:
     def followed(self) -> dict[str, Array]:
         """Return what each fragment holds behind the loop."""
         parts, outer = self.scan.parts.values(), self.outer
-        self.state = {p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts}
+        self.state = {
+            p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
+        }
         owned = set[str]()
         chunks: Iterable[tuple[Evaluation | None, list[_Trip]]] = self.kept
         if not self.kept:

@@ -114,7 +114,9 @@ def _stores(lifter: Lifter, group: list[Write]) -> Iterator[Stored]:
 def _goes_on(group: list[Write], write: Write) -> bool:
     """Whether a write is like others of a group, but for numbers in its conditions and its base."""
     first = group[0]
-    if type(write.statement) is not type(first.statement) or isinstance(first.statement, AtomicStore):
+    if type(write.statement) is not type(first.statement) or isinstance(
+        first.statement, AtomicStore
+    ):
         return False
     if write.statement.operand != first.statement.operand or len(first.around) != len(write.around):
         return False
@@ -281,7 +283,9 @@ def _blocks(
 ) -> Iterator[tuple[Run, list[Points]]]:
     """Yield points by what tables say of them, in at most so many blocks; else all together."""
     known = frozenset(name for group in groups for name in group.columns)
-    tables = {x: frozenset[str]().union(*(i.names for i in x.at)) - run.sizes.keys() for x in looked}
+    tables = {
+        x: frozenset[str]().union(*(i.names for i in x.at)) - run.sizes.keys() for x in looked
+    }
     mine = {x: names for x, names in tables.items() if names and names <= known}
     names = frozenset[str]().union(*mine.values())
     together = [group for group in groups if group.columns.keys() & names]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count
+from functools import cached_property, lru_cache
+from itertools import count as counted
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -189,10 +189,17 @@ def spread(array: Array, own: Sequence[Axis], axes: Sequence[Axis]) -> Array:
     """Return an array over some axes as one over more of them, of extent 1 where it has none."""
     if own == axes:
         return array
+    order, shape = _spreading(tuple(own), tuple(axes))
+    return (array if order is None else array.transpose(order)).reshape(shape)
+
+
+@lru_cache(maxsize=1 << 12)
+def _spreading(
+    own: tuple[Axis, ...], axes: tuple[Axis, ...]
+) -> tuple[list[int] | None, tuple[int, ...]]:
     order = [own.index(axis) for axis in axes if axis in own]
-    if order != sorted(order):
-        array = array.transpose(order)
-    return array.reshape([axis.size if axis in own else 1 for axis in axes])
+    shape = tuple(axis.size if axis in own else 1 for axis in axes)
+    return None if order == sorted(order) else order, shape
 
 
 def whole(array: Array, axes: Sequence[Axis]) -> Array:
@@ -469,7 +476,7 @@ class Lifter:
     """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far."""
 
     subgroups: int
-    numbers: Iterator[int] = field(default_factory=count)
+    numbers: Iterator[int] = field(default_factory=counted)
     terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
     spaces: dict[tuple[int, str], Registers] = field(
         default_factory=dict["tuple[int, str]", Registers]

@@ -9,8 +9,9 @@ several terms are elements of are computed once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,6 @@ from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.terms import Axis, Field, joined, spread, whole
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "multiplied_into",
@@ -71,7 +69,7 @@ def rounded_to_bf16(array: Array) -> Array | None:
     >>> rounded_to_bf16(np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8], np.float32)).tolist()
     [1.0, 1.015625]
     """
-    if np.isnan(array).any():
+    if array.size and np.isnan(array.max()):
         return None
     bits = array.view(np.uint32)
     # Half a unit less one, and one more where the last bit that stays is odd: ties go to even.
@@ -156,6 +154,8 @@ class Value:
 
 def numbers(value: Value, to: Numeric) -> Array:
     """Return elements as numbers that are computed with in a type: f32, f64 or 64-bit integers."""
+    if value.type == to and to.name in ("f32", "f64"):
+        return value.array
     wide = widened(value.array, value.type)
     dtype = np.dtype(np.int64) if to.kind != "float" else host_dtype(to)
     return wide.astype(dtype, copy=False)
@@ -177,6 +177,7 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     >>> axes == (k,), found.tolist()
     (True, [5, 6, 0])
     """
+    array, places = _flat(array, places)
     every = [axis for place in places for axis in place.axes]
     if len(every) == len(set(every)):
         return _by_modes(array, places)
@@ -200,6 +201,18 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     if not inside.all():
         elements = np.where(inside, elements, np.zeros((), array.dtype))
     return axes, elements
+
+
+def _flat(array: Array, places: tuple[Field, ...]) -> tuple[Array, tuple[Field, ...]]:
+    """Return an array with one mode in the stead of two that an axis chooses together, inside."""
+    for i, (one, other) in enumerate(pairwise(places)):
+        pair = zip((one, other), array.shape[i : i + 2], strict=True)
+        shared = set(one.axes) & set(other.axes)
+        if shared and all(has_points(x) and x.range[0] >= 0 and x.range[1] < n for x, n in pair):
+            wide = array.shape[i + 1]
+            array = array.reshape(*array.shape[:i], -1, *array.shape[i + 2 :])
+            return _flat(array, (*places[:i], one * wide + other, *places[i + 2 :]))
+    return array, places
 
 
 def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -292,8 +305,9 @@ ALONE, SMALL = 1 << 19, 1 << 23
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
     """Return ``start`` plus the sum of ``x * y`` over an axis, accumulated in a type.
 
-    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns. Floats are summed in
-    float32, in any order; integers are exact; narrow accumulators round every ``step`` terms.
+    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns.
+    Floats are summed in float32, in any order; integers are exact; narrow accumulators round every
+    ``step`` terms.
     """
     if over not in x.axes or over not in y.axes:
         x, y = (one.wide(over) for one in (x, y))

@@ -413,10 +413,17 @@ class Form:
             fix = "use a tile with 1, 2, 4, 8 or a multiple of 16 queries for each subgroup"
         elif self.page is not None and (self.page < keys or self.page % keys):
             wrong = f"pages of {self.page} keys are not a multiple of the {keys} keys of a tile"
-            fix = f"use pages of {keys * max(1, self.page // keys)} keys, or tiles of {self.page}"
+            fix = self._other_pages(self.page, keys)
         wrong, fix = (wrong, fix) if wrong else self._clash()
         if wrong:
             raise KernelError("attention", {"qk": self.qk, "pv": self.pv}, wrong, fix)
+
+    def _other_pages(self, page: int, keys: int) -> str:
+        """Pages for the tile, and the largest tile of the instruction's keys that the page has."""
+        step = self.pv.atom.shape_mnk[2] * self.across
+        tiles = [n for n in range(step, min(page, keys) + 1, step) if page % n == 0]
+        pages = f"use pages of {keys * max(1, page // keys)} keys"
+        return f"{pages}, or tiles of {tiles[-1]}" if tiles else pages
 
     def _clash(self) -> tuple[str, str]:
         if self.group < 1 or self.stages < 0 or self.splits < 1:

@@ -6,8 +6,10 @@ The text is what a specification prints; a sum runs as far as the mode that its 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
+from itertools import accumulate
 from math import inf
 from typing import TypeVar
 
@@ -15,6 +17,7 @@ from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
+    MOST_LEVELS,
     TOO_DEEP,
     Const,
     Element,
@@ -74,21 +77,27 @@ def parse(
 def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
     """Return what a reader makes of a text; `KernelError` where it is not an expression."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise KernelError(
-            operation, {"text": text}, f"{type(text).__name__} is not text", 'write "relu(acc)"'
-        )
+        wrong = f"{type(text).__name__} is not text"
+        raise KernelError(operation, {"text": text}, wrong, 'write "relu(acc)"')
     try:
+        if _nests(text):
+            raise RecursionError
         return read(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
-        # Python's own parser has limits too, and says "too many nested parentheses".
-        deep = isinstance(error, (RecursionError, MemoryError)) or "too many nested" in str(error)
-        condition = TOO_DEEP if deep else _unread(text, error)
-        raise KernelError(operation, {"text": text[:80]}, *condition) from error
+        why = _unread(text, error) if isinstance(error, (SyntaxError, ValueError)) else TOO_DEEP
+        raise KernelError(operation, {"text": text[:80]}, *why) from error
 
 
 _PAIRS = {"(": ")", "[": "]"}
+
+
+def _nests(text: str) -> bool:
+    """Whether brackets or signs nest deeper than an expression may: a browser's stack is small."""
+    steps = accumulate((sign in "([{") - (sign in ")]}") for sign in text)
+    signs = re.search(rf"(?:(?:[-+~]|not\b)\s*){{{MOST_LEVELS}}}", text)
+    return max(steps, default=0) > MOST_LEVELS or signs is not None
 
 
 def _unread(text: str, error: Exception) -> tuple[str, str]:

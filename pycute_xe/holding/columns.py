@@ -1,0 +1,43 @@
+"""Which columns of a table are alike: it is asked once for a table that many leaves have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.holding.patience import charge, remembered
+from pycute_xe.kernel.arrays import Ints
+
+__all__ = ["columns", "distinct"]
+
+ROW, ENTRY = 50, 0.05
+"""Units for a table of which rows are compared, and for each number of it."""
+
+
+def columns(table: Ints, together: bool) -> tuple[Ints, Ints]:
+    """Return what `distinct` says of the columns of a table: of all subgroups, or of each."""
+
+    def first() -> tuple[Ints, tuple[Ints, Ints]]:
+        wide = table if together else table.reshape(1, -1, *table.shape[2:])
+        return table, distinct(np.swapaxes(wide, 0, 1).reshape(wide.shape[1], -1))
+
+    return remembered(("columns", id(table), together), first)[1]  # the table is kept, and its id
+
+
+def distinct(rows: Ints) -> tuple[Ints, Ints]:
+    """Return where the different rows of a table are first, and which of these each row is.
+
+    >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    charge(ROW + ENTRY * rows.size)
+    random: Any = np.random.default_rng(0)
+    keys: Ints = rows @ random.integers(1, 1 << 62, rows.shape[1])
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first[number]], rows):  # two keys agree by chance
+        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[number.reshape(-1)]
