@@ -21,6 +21,7 @@ from pycute_xe.kernel import (
     BarrierWait,
     Fence,
     Fill,
+    If,
     Index,
     Kernel,
     Load,
@@ -90,6 +91,23 @@ def test_a_work_group_whose_loop_is_over_keeps_its_state() -> None:
     wanted = np.vstack([2 + X[:8], 4 + 3 * X[8:]])
     assert np.array_equal(both(kernel), wanted)
     run_on_arrays(prepare(kernel, (), given(kernel), None))  # not by the byte machine
+
+
+def test_a_work_group_keeps_its_state_where_two_numbers_end_its_loop() -> None:
+    """Work-group (m, n) does as many trips as m and a condition on n together let it."""
+    at = Index("m") * 8, Index("n") * 16
+    double = If(Index("i"), Index("n") + 1, (Map("x", Slot("x") * 2 + 1),))
+    loop = Loop("i", Index(), Index("m") + 1, (double,))
+    plain = on_rows(load("X"), store())
+    first, last = (replace(s, at=at) for s in plain.body if isinstance(s, (Load, Store)))
+    grid = (("m", Index(None, 3)), ("n", Index(None, 3)))
+    made = replace(plain, body=(first, loop, last), grid=grid)
+    x = np.arange(24 * 48, dtype=np.float32).reshape(24, 48)
+    run_on_arrays(prepare(made, (x,), {}, None))  # not by the byte machine
+    fast, slow = (cx.run(made, x, executor=executor) for executor in ("fast", "reference"))
+    assert np.array_equal(fast, slow)
+    assert fast[0, 0] == 2 * x[0, 0] + 1
+    assert fast[16, 16] == 4 * x[16, 16] + 3
 
 
 def test_what_is_loaded_and_stored_in_turn_is_left_to_the_machine() -> None:
