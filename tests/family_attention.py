@@ -233,7 +233,8 @@ def _proofs(results: dict[str, Any]) -> str:
     counts = (sum(found[key] for found in results.values()) for key in ("proved", "described"))
     others = "; ".join(f"{why.removeprefix('undecided: ')} ({n})" for why, n in left.items())
     proved_, described = counts
-    return f"Proved for all lengths: {proved_} of {described} rows. Undecided: {others}."
+    undecided = f" Undecided: {others}." if others else ""
+    return f"Proved for all lengths: {proved_} of {described} rows.{undecided}"
 
 
 def _legal(found: dict[str, Any], target: str) -> str:

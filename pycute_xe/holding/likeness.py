@@ -250,7 +250,7 @@ def _is_node(value: Any) -> bool:
 
 def sums_within(node: Node) -> tuple[str, ...]:
     """Return the variables of the sums in a node, in the order in which they are met."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     done: set[int] = set()
     left: list[Node] = [node]
     while left:
@@ -265,7 +265,7 @@ def sums_within(node: Node) -> tuple[str, ...]:
             case Converted(_, body):
                 left.append(body)
             case Summed(_, over, body):
-                found |= dict.fromkeys(bound[0] for bound in over)
+                names |= dict.fromkeys(bound[0] for bound in over)
                 left.append(body)
             case Accumulated(_, start, terms):
                 left += (start, *terms)
@@ -273,7 +273,7 @@ def sums_within(node: Node) -> tuple[str, ...]:
                 left += (then, otherwise)
             case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
                 pass
-    return tuple(found)
+    return tuple(names)
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:

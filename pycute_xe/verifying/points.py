@@ -177,14 +177,14 @@ def _along(leaf: Leaf, mode: int) -> DigitMap | None:
     table = leaf.table[..., mode]
     steps = (slice(None), slice(None), *(None for _ in table.shape[2:]))
 
-    def told() -> tuple[Ints, DigitMap | None]:
+    def first() -> tuple[Ints, DigitMap | None]:
         charge(VIEWED * table.size)
         start = table[(slice(None), slice(None), *(0 for _ in table.shape[2:]))]
         along = table[0, 0] - start[0, 0]
         apart = np.array_equal(table - start[steps], np.broadcast_to(along, table.shape))
         return leaf.table, _digits(along, leaf.operand) if apart else None
 
-    return remembered(("along", id(leaf.table), mode), told)[1]  # it is kept, and its id
+    return remembered(("along", id(leaf.table), mode), first)[1]  # it is kept, and its id
 
 
 def _digits(table: Ints, operand: str) -> DigitMap:

@@ -74,6 +74,7 @@ KEPT = (
     "every statement but mma",
     "a condition that does not",
     "lanes below a bound",
+    "every other lane",
     "sums of 32 rows",
     "shared bf16, apart",
 )
@@ -92,6 +93,10 @@ SMALL: dict[str, Kernel] = {
     "a condition that does not": conditional(Where(M, Index() + 8, 2 * Slot("x"), Slot("x"))),
     "lanes below a bound": conditional(Where(LANE + 1, M, Slot("x"), as_expression(3))),
     "lanes above one": conditional(Where(M - LANE, Index() + 4, Slot("x"), as_expression(3))),
+    "pairs of lanes below a bound": conditional(
+        Where(LANE // 2 + 1, M - 5, Slot("x"), as_expression(3))
+    ),
+    "every other lane": conditional(Where(LANE % 2, M - 8, Slot("x"), as_expression(3))),
     "registers below a bound": conditional(
         Where(Index("element") // 16, M - 5, Slot("x"), as_expression(3))
     ),
