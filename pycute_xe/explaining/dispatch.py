@@ -199,7 +199,7 @@ def explain_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layo
     if is_tuple(tiler):
         return _PRODUCTS.by_mode(script, block, tiler)
     copies = as_tiler(tiler)
-    if moves(block.stride):
+    if moves(block.stride) or moves(copies.stride):
         out = logical_product(block, copies)
         script.say(f"the block {block}, and the copies in its complement along each axis", out)
         return out
@@ -210,7 +210,12 @@ def explain_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layo
     ):
         free, hole = composing.explain_gaps(script, block, room)
         if hole is not None and size(free) < cosize(copies):
-            script.stop(f"{size(free)} places are free, {cosize(copies)} are needed")
+            room = 2 * cosize(block) * cosize(copies)
+            script.say(
+                f"{size(free)} places are free, {cosize(copies)} are needed: what the hole takes "
+                f"up, copies have behind all that came before, up to {room}"
+            )
+            free, _ = composing.explain_gaps(script, block, room)
     with script.within(f"A = the free offsets {free}, composed with B = the copies {copies}"):
         placed = composing.explain_composition(script, free, copies)
     out = pair(block, placed)

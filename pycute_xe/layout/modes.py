@@ -333,9 +333,10 @@ def dice(coord: Coord, layout: Any) -> Any:
     if type(layout) is TUPLE and not isinstance(coord, Layout):
         tree = frozen(layout, "layout")
         return sliced(coord, tree, False) if is_tuple(coord) else () if coord is None else tree
+    whole = as_layout(layout)
     if not is_tuple(coord):
-        return Layout((), ()) if coord is None else as_layout(layout)
-    return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))
+        return Layout((), ()) if coord is None else whole
+    return unchecked(sliced(coord, whole.shape, False), sliced(coord, whole.stride, False))
 
 
 @typed

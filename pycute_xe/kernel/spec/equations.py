@@ -49,9 +49,7 @@ __all__ = [
     "read_specification",
 ]
 
-
 T = TypeVar("T")
-
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Mult: "mul", ast.Div: "div"}
 
 
@@ -351,7 +349,9 @@ def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
                 return name, tuple(ast.unparse(part) for part in parts)
             case ast.Subscript(ast.Name(name), ast.Name(index)) if not spans:
                 return name, (index,)
-            case ast.Subscript(ast.Name(name), at) if name in known and (spans or _looks_up(at)):
+            case ast.Subscript(ast.Name(name), at) if name in known and (
+                spans or any(isinstance(node, ast.Subscript) for node in ast.walk(at))
+            ):
                 return _scattered(name, at, (right.strip(), ranges.strip()), known)
             case _:
                 wrong = f"{left.strip()} is not an output with a name for each mode"
@@ -368,19 +368,15 @@ def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
             return Claim(output, indices, value)
 
 
-def _looks_up(place: ast.expr) -> bool:
-    return any(isinstance(node, ast.Subscript) for node in ast.walk(place))
-
-
 def _scattered(
     output: str, place: ast.expr, texts: tuple[str, str], known: dict[str, Operand]
 ) -> Scatter:
     """Return the claim of places that are looked up: what lies there, and how far variables run."""
     sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
     given, conditions = _ranges(texts[1])
-    places = [x for x in ast.walk(place) if isinstance(x, ast.Name)]
-    names = [x.id for x in sorted(places, key=lambda x: x.col_offset)]
-    free = dict.fromkeys(n for n in names if n not in sizes and n not in {*known, *_CALLED})
+    names = [x for x in ast.walk(place) if isinstance(x, ast.Name)]
+    names.sort(key=lambda x: x.col_offset)
+    free = dict.fromkeys(x.id for x in names if x.id not in {*sizes, *known, *_CALLED})
     indices = tuple(dict.fromkeys((*given, *free)))
     reader = Notation(texts[0], frozenset(), indices, known)
     at = reader.places(place)

@@ -298,7 +298,7 @@ class Runs:
     Rows between them, and behind the last one, have no owner.
 
     >>> print(Runs("offsets", "counts", Index("T")))
-    offsets[i] to offsets[i]+counts[i] lie one behind the other in 0 to T
+    offsets[i] to counts[i]+offsets[i] lie one behind the other in 0 to T
     """
 
     starts: str
