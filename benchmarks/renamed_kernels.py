@@ -123,6 +123,8 @@ def _called(things: Iterable[Any], names: Names) -> tuple[Any, ...]:
 def _claimed(computes: Specification, names: Names, claims: Mapping[str, Table]) -> Specification:
     out: list[Claim] = []
     for claim in computes.claims:
+        if not isinstance(claim, Claim):
+            raise TypeError(f"claims that scatter are not renamed: {claim}")
         own = dataclasses.replace(names, variables=claims[claim.output])
         index = tuple(own.variables[name] for name in claim.indices)
         out.append(Claim(names.things[claim.output], index, own.of(claim.value)))
@@ -200,7 +202,7 @@ def _pool(r: random.Random, kernel: Kernel) -> tuple[str, list[str]]:
     """Return how names are chosen, and the names."""
     sizes, variables, things = everything_named(kernel)
     every = [*sizes, *variables, *things]
-    bound = [n for c in kernel.computes.claims for n in c.indices] if kernel.computes else []
+    bound = [n for c in kernel.computes.claims for n in c.variables] if kernel.computes else []
     own = {
         "permuted": every + bound,
         "prefixed": [r.choice(["S_", "v_", "_", "n_", "p_", "u_"]) + n for n in every],
@@ -236,7 +238,7 @@ def anew(r: random.Random, kernel: Kernel) -> Renaming:
     claims = kernel.computes.claims if kernel.computes is not None else ()
     own: dict[str, Table] = {}
     for claim in claims:
-        bound = [*dict.fromkeys((*claim.indices, *summed(claim.value)))]
+        bound = [*dict.fromkeys((*claim.variables, *summed(claim.value)))]
         again = pool if r.random() < 0.7 else [*new_sizes, *bound, *variables]
         own[claim.output] = _fresh(r, bound, again, apart)
     return Renaming(kernel, renamed(kernel, names, own), names, how)

@@ -8,9 +8,9 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.probes import tolerance_of
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import AnyClaim, Specification
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
 
-__all__ = ["claimed", "common_sizes", "numbers", "surface_rules", "tolerance"]
+__all__ = ["claimed", "claims_of", "common_sizes", "numbers", "surface_rules", "tolerance"]
 
 
 def claimed(kernel: Kernel) -> Specification:
@@ -34,6 +34,11 @@ def claimed(kernel: Kernel) -> Specification:
             wrong = f"{claim.output} is claimed at places that are looked up: no program here can"
             raise KernelError("emit", {"kernel": kernel.name}, wrong, 'use emit(kernel, "opencl")')
     return kernel.computes
+
+
+def claims_of(kernel: Kernel) -> tuple[Claim, ...]:
+    """Return what a kernel claims of each output. Raises `KernelError` as `claimed`."""
+    return tuple(claim for claim in claimed(kernel).claims if isinstance(claim, Claim))
 
 
 def tolerance(kernel: Kernel, claim: AnyClaim) -> float:

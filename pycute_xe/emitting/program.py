@@ -16,6 +16,7 @@ from pycute_xe.emitting.opencl import OPENCL, opencl, parameters
 from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.problem import (
     claimed,
+    claims_of,
     common_sizes,
     numbers,
     surface_rules,
@@ -133,7 +134,7 @@ def program(kernel: Kernel, spelled: Kernel) -> str:
     computes = claimed(kernel)
     common = _common(kernel, DEVICES[0])
     sizes = f"--size {','.join(f'{name}={n}' for name, n in common.items())}"
-    values = [_value(kernel, i, claim) for i, claim in enumerate(computes.claims)]
+    values = [_value(kernel, i, claim) for i, claim in enumerate(claims_of(kernel))]
     texts = {kind: target.write(spelled) for kind, target in _TARGETS.items()}
     head, *fixed = _fixed()
     kept = [_TITLE.format(name=kernel.name, sizes=sizes), head, *fixed]

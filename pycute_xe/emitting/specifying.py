@@ -25,6 +25,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, function, reduction
+from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.numeric import Numeric
 
@@ -317,7 +318,11 @@ def operations(
     modes = {operand.name: operand.modes for operand in operands}
     counted: dict[str, str] = {}
     for claim in specification.claims:
-        ranges = dict(zip(claim.indices, modes[claim.output], strict=True))
+        match claim:
+            case Claim(output, indices):
+                ranges = dict(zip(indices, modes[output], strict=True))
+            case Scatter():
+                ranges = dict(claim.over)
         _count(claim.value, ranges, counted, text)
     return " + ".join(counted.values()) or "0"
 

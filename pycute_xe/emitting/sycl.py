@@ -11,6 +11,7 @@ from pycute_xe.emitting.cute import cute, parameters
 from pycute_xe.emitting.figures import DEVICES, Figures
 from pycute_xe.emitting.problem import (
     claimed,
+    claims_of,
     common_sizes,
     numbers,
     surface_rules,
@@ -222,7 +223,7 @@ def _kept(kernel: Kernel) -> list[tuple[str, str]]:
 
 def _problem(kernel: Kernel, spelled: Kernel, changed: dict[str, str]) -> list[str]:
     """Return the structure of sizes and operands, with what outputs should be."""
-    claims, common = claimed(kernel).claims, _common(kernel)
+    claims, common = claims_of(kernel), _common(kernel)
     sizes = list(zip(kernel.sizes, spelled.sizes, strict=True))
     pairs = list(zip(kernel.operands, spelled.operands, strict=True))
     matrices = [pair for pair in pairs if pair[0].modes]
