@@ -49,6 +49,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+class UnansweredError(RuntimeError):
+    """What a page does not answer, or answers with an error."""
+
+
 class Chromium:
     """A browser with a fresh profile and one page, driven by its protocol over a pipe."""
 
@@ -105,7 +109,7 @@ class Chromium:
             answer = self._next()
             if answer.get("id") == self._count:
                 if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                    raise UnansweredError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
             self._note(answer)
 
@@ -131,16 +135,20 @@ class Chromium:
         """Return what a script comes to."""
         done = self("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in done:
-            raise RuntimeError(f"{script}: {done['exceptionDetails']}")
+            raise UnansweredError(f"{script}: {done['exceptionDetails']}")
         return done["result"].get("value")
 
     def until(self, script: str) -> None:
         """Wait until a script is true."""
-        end = monotonic() + LONGEST
-        while not self.value(f"Boolean({script})"):
-            if monotonic() > end:
-                raise RuntimeError(f"not within {LONGEST:.0f} s: {script}; {self.errors}")
+        end, why = monotonic() + LONGEST, ""
+        while monotonic() < end:
+            try:
+                if self.value(f"Boolean({script})"):
+                    return
+            except UnansweredError as error:  # between two pages there may be no document
+                why = str(error)
             sleep(0.02)
+        raise RuntimeError(f"not within {LONGEST:.0f} s: {script}; {self.errors}; {why}")
 
     def key(self, name: str, text: str = "") -> None:
         """Press and release a key."""
