@@ -29,6 +29,7 @@ from pycute_xe.native.diagnosing import Wrong, diagnosed
 from pycute_xe.native.differing import KINDS, Difference, fault, hints, joined, of_traces
 from pycute_xe.native.operands import UnmodelledFault
 from pycute_xe.numeric import Numeric
+from pycute_xe.trials.edge_tables import tables_at
 from pycute_xe.trials.problems import edge_sizes, looked_up
 
 __all__ = ["DATA", "Judge", "Trial", "apart"]
@@ -77,22 +78,28 @@ def _few(rng: np.random.Generator, kind: Numeric, shape: tuple[int, ...]) -> NDA
     return signs * (rng.integers(0, 8, shape) == 0)
 
 
-MOST_TABLES = 48
-"""Combinations of tables that are tried."""
+MOST_TABLES, DRAWS = 48, 6
+"""Combinations of tables that are tried, and draws of those that assumptions are about."""
 
 
 def _tables(kernel: Kernel, sizes: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield values for the operands that tell where messages go: counts, ranges, shares."""
+    """Yield values for the operands that tell where messages go: counts, ranges, shares.
+
+    Of tables that the specification speaks of, values that meet what it assumes.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    drawn = [tables_at(kernel, sizes, seed) for seed in range(DRAWS if assumed else 1)]
+    named = {name: kernel.operand(name).value_type for name in drawn[0]}
     names = looked_up(kernel) | {x.operand for _, count in kernel.grid for x in count.looked_up}
-    looked = [o for o in kernel.inputs if o.name in names]
+    looked = [o for o in kernel.inputs if o.name in names - named.keys()]
     shapes = [tuple(mode.at(sizes) for mode in o.modes) for o in looked]
     extents = sorted({*sizes.values()}, reverse=True)
     each = [(None, *extents, 1, 0) if o.modes else (extents[0],) for o in looked]
-    for ends in product(*each):
+    for tables, ends in product(drawn, product(*each)):
         yield {
             o.name: _table(shape, end).astype(host_dtype(o.value_type))
             for o, shape, end in zip(looked, shapes, ends, strict=True)
-        }
+        } | {name: tables[name].astype(host_dtype(kind)) for name, kind in named.items()}
 
 
 def _table(shape: tuple[int, ...], end: int | None) -> NDArray[Any]:
