@@ -112,7 +112,7 @@ def draw(
     if isinstance(x, Layout | ComposedLayout | Mapping) or colour is not None:
         scene = _coloured(cast("object", x), what, colour, view)
     else:
-        # Layouts are drawn without loading atoms and kernels, a second of a browser's.
+        # Loading atoms and kernels takes a browser a second, and a layout needs none of them.
         from pycute_xe.drawing.values import scene_of
 
         scene = scene_of(x, what, subgroup, view)

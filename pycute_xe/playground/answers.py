@@ -57,4 +57,6 @@ def answer(request: Request) -> Shown:
 
 
 def _answered(kind: str, request: Request) -> Shown:
-    return import_module(f"pycute_xe.playground.{KINDS[kind]}").ANSWERS[kind](request)
+    """Ask the function of the kind's name, as `of_atom` is that of "atom"."""
+    module = import_module(f"pycute_xe.playground.{KINDS[kind]}")
+    return getattr(module, f"of_{kind}")(request)

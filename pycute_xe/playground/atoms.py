@@ -16,7 +16,6 @@ from pycute_xe.errors import InputError, quoted
 from pycute_xe.explaining import explain
 from pycute_xe.expressions import evaluate, python_text
 from pycute_xe.playground.fields import (
-    Answer,
     Request,
     Shown,
     drawn,
@@ -35,7 +34,7 @@ from pycute_xe.playground.holders import (
 )
 from pycute_xe.trials.enumerating import enumerated
 
-__all__ = ["ANSWERS", "known_names"]
+__all__ = ["known_names"]
 
 
 def known_names() -> dict[str, list[str]]:
@@ -167,13 +166,3 @@ def of_verify(request: Request) -> Shown:
     given = f", row={row!r}, column={column!r}" if row else ""
     shown: Shown = {"parts": parts, "python": script(f"print(cx.verify({name!r}{given}))")}
     return drawn(shown, lambda: draw(get_atom(name), mark=wrong))
-
-
-ANSWERS: dict[str, Answer] = {
-    "atom": of_atom,
-    "diff": of_diff,
-    "feeds": of_feeds,
-    "tile": of_tile,
-    "verify": of_verify,
-}
-"""What is answered here, by kind."""

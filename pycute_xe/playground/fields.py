@@ -10,7 +10,6 @@ from pycute_xe.drawing import Drawing
 from pycute_xe.errors import CuteError, InputError, quoted
 
 __all__ = [
-    "Answer",
     "Request",
     "Shown",
     "drawn",
@@ -23,7 +22,6 @@ __all__ = [
 
 Request = Mapping[str, str]
 Shown = dict[str, Any]
-Answer = Callable[[Request], Shown]
 
 
 def field(request: Request, name: str) -> str:

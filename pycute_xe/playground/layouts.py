@@ -11,15 +11,16 @@ from pycute_xe.explaining import explain
 from pycute_xe.expressions import evaluate, outermost, python_text
 from pycute_xe.f2 import F2Layout
 from pycute_xe.layout import Layout
-from pycute_xe.playground.fields import Answer, Request, Shown, drawn, field, or_reason, script
+from pycute_xe.playground.fields import Request, Shown, drawn, field, or_reason, script
 from pycute_xe.printing import layout_table
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
-__all__ = ["ANSWERS"]
+__all__ = ["of_expression"]
 
 
-def expression(request: Request) -> Shown:
+def of_expression(request: Request) -> Shown:
+    """Return what is shown for an expression."""
     text = field(request, "text")
     value = evaluate(text)
     parts = [["Value", _text(value)]]
@@ -52,7 +53,3 @@ def _text(value: Any) -> str:
     if isinstance(value, F2Layout):
         return str(value)
     return "_" if value is None else str(value)
-
-
-ANSWERS: dict[str, Answer] = {"expression": expression}
-"""What is answered here, by kind."""

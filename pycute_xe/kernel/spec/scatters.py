@@ -18,7 +18,7 @@ class Scatter:
 
     ``over`` are the variables with how far each runs, which earlier ones may tell; of ``when``,
     pairs ``one < other``, all hold. A place outside of the output is none: a negative slot leaves
-    its token out. No place is named twice: where it is, the claim has no value. Places that are not
+    its token out. A place that is named twice has no value. Places that are not
     named keep what they held; of an operand that held nothing (``role="out"``) nothing is claimed
     there.
 
