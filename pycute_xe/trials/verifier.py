@@ -43,6 +43,7 @@ from pycute_xe.trials.problems import (
 )
 from pycute_xe.trials.replays import shown, together
 from pycute_xe.verifying.least import LONGEST
+from pycute_xe.verifying.points import all_looked_up
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
 from pycute_xe.verifying.verdict import Proof, Run, Tried, Verdict
 
@@ -257,9 +258,8 @@ def _place(
 ) -> Counterexample:
     """Return what a run showed as a counterexample, with the tables of the run."""
     sizes = {name: size for name, size in asked.sizes.items() if name in asked.kernel.sizes}
-    computes = asked.kernel.computes
-    known = {name for one in (computes.tables if computes else ()) for name in one.tables}
-    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in known}
+    looked = all_looked_up(asked.kernel)
+    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in looked}
     return Counterexample(
         claim, words, sizes, operand=output, output=output, index=index, faults=not output,
         tables=tables,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pycute_xe.verifying.making import with_tables
+from pycute_xe.verifying.making import tables_at, with_tables
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -20,10 +20,18 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
     """
     if region.lookups and region.is_empty:
         return None
-    region = region.completed()
+    point = _shortest(region.completed(), naming)
+    made = point and tables_at(point)
+    if made is None and point is not None:  # there may be none: more is asked of its elements
+        point = _shortest(region.completed(closed=True), naming)
+        made = point and with_tables(point)
+    return made
+
+
+def _shortest(region: Region, naming: Naming) -> dict[str, int] | None:
     point = _least(region, naming)
     if point is None or all(point[size] < LONGEST for size in naming.sizes):
-        return point and with_tables(point)
+        return point
     within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
     point = _least(region.within(within), naming)
     if point is None:
@@ -31,7 +39,7 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
             "it fails only where an extent is 2**24 or more, which surfaces do not have",
             "leave out what is done at such sizes",
         )
-    return with_tables(point)
+    return point
 
 
 def _least(region: Region, naming: Naming) -> dict[str, int] | None:

@@ -372,6 +372,33 @@ class Tables:
             if text and used & mine:
                 yield text
 
+    def beside(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return more elements: those that laws speak of together with some that are named."""
+        known = [self.by_name[name] for name in names]
+        by_key = {(x.table, x.arguments): x for x in known}
+        out: dict[str, None] = {}
+        for law in self.laws:
+            for values in product(*(self._candidates(law, n, known) for n, _ in law.over)):
+                named = dict(zip((n for n, _ in law.over), values, strict=True))
+                every = [self._element(looked, named) for looked in law.looked]
+                if any((x.table, x.arguments) in by_key for x in every):
+                    out |= dict.fromkeys(name for x in every for name in self.all_of(x))
+        return tuple(name for name in out if self.by_name[name] not in known)[:MOST_BESIDE]
+
+    def outside(self, name: str) -> str:
+        """Return that an element lies outside of its table."""
+        one = self.by_name[name]
+        pairs = zip(one.arguments, self.extents[one.table], strict=True)
+        return " or ".join(f"{at} < 0 or {at} >= {extent}" for at, extent in pairs) or "false"
+
+    def _element(self, looked: Looked, named: Mapping[str, Index]) -> Lookup:
+        """Return the coordinate of what a law looks up, at values of its variables."""
+        texts: list[str] = []
+        for index in looked.at:
+            text, _ = self.resolved(text_of(index.substitute(named)))
+            texts.append(text)
+        return self.lookup(int(looked.operand[1:]), tuple(texts))
+
     def _candidates(self, law: Law, name: str, everyone: list[Lookup]) -> list[Index]:
         """Return the arguments at which a variable of a law makes it speak of some lookup."""
         out: dict[Index, None] = {}
@@ -417,6 +444,8 @@ class Tables:
         return " or ".join([*otherwise, f"({both})"]) if otherwise else both
 
 
+MOST_BESIDE = 8
+"""More elements of tables than those are not asked for at once."""
 LARGE = 1 << 16
 """Beyond the elements of the tables that are made where it does not matter."""
 

@@ -19,7 +19,7 @@ from pycute_xe.kernel.spec.tables import Law
 from pycute_xe.verifying.lookups import Tables, as_index, current, is_lookup, table_name
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["MADE", "element_at", "tables_of", "with_tables"]
+__all__ = ["MADE", "element_at", "tables_at", "tables_of", "with_tables"]
 
 Array = NDArray[Any]
 
@@ -32,9 +32,20 @@ MOST = 1 << 20
 
 
 def with_tables(point: dict[str, int]) -> dict[str, int]:
-    """Return a point with tables, where there are any lookups at all in the kernel.
+    """Return a point with tables, as `tables_at`.
 
     Raises `UndecidableError` where none are found that meet what is assumed of them.
+    """
+    made = tables_at(point)
+    if made is None:
+        raise undecided("no tables were found that show it and meet what is assumed", "run it")
+    return made
+
+
+def tables_at(point: dict[str, int]) -> dict[str, int] | None:
+    """Return a point with tables, where there are any lookups at all in the kernel.
+
+    None where none are found that meet what is assumed of them.
     """
     tables = current()
     if not tables.operands:
@@ -42,7 +53,7 @@ def with_tables(point: dict[str, int]) -> dict[str, int]:
     charge(MAKING)
     made = _made(tables, point)
     if made is None:
-        raise undecided("no tables were found that show it and meet what is assumed", "run it")
+        return None
     key = tuple((name, array.shape, array.tobytes()) for name, array in made.items())
     if key not in tables.numbers:
         tables.numbers[key] = len(tables.made)

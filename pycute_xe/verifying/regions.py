@@ -15,7 +15,7 @@ from typing import Any, Literal
 import islpy as isl
 
 from pycute_xe.holding.patience import charge, remembered, time_left, too_hard, work_left
-from pycute_xe.verifying.lookups import current, has_lookups, is_lookup
+from pycute_xe.verifying.lookups import current, has_lookups, is_lookup, variables_of
 from pycute_xe.verifying.refusing import undecided
 
 __all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
@@ -306,17 +306,31 @@ class Region:
             points = asked("union", points, piece)
         return Region(self.names, points, self.wide)
 
-    def completed(self) -> Region:
+    def completed(self, closed: bool = False) -> Region:
         """Return the region with all that is so of its lookups, also what proofs do without.
 
-        Of elements that are not ordinary only where there are no others.
+        Of elements that are not ordinary only where there are no others. ``closed`` adds the
+        elements of which laws speak together with its own.
         """
         if not self.lookups:
             return self
-        axioms = current().axioms(self.lookups, (), all_laws=True)
-        every = self._met(" and ".join(f"({axiom})" for axiom in axioms))
-        few = every._met(current().ordinary(self.lookups))
-        return every._met(current().possible(self.lookups)) if few.is_empty else few
+        whole = self._closed() if closed else self
+        axioms = current().axioms(whole.lookups, (), all_laws=True)
+        every = whole._met(" and ".join(f"({axiom})" for axiom in axioms))
+        few = every._met(current().ordinary(whole.lookups))
+        return every._met(current().possible(whole.lookups)) if few.is_empty else few
+
+    def _closed(self) -> Region:
+        """Return the region with elements of which laws speak together with its own.
+
+        Only of those that lie inside of their tables at all points: others need not exist.
+        """
+        out, tables = self, current()
+        for name in tables.beside(self.lookups):
+            outside = tables.outside(name)
+            if variables_of(outside) <= {*out.names} and out._met(outside).is_empty:
+                out = out.having((name,))
+        return out
 
     def _met(self, constraints: str) -> Region:
         """Return the points that meet constraints without lookups."""

@@ -114,8 +114,10 @@ def test_what_small_problems_do_not_show_is_left_to_the_proof() -> None:
 
     body = (LOAD, load("A", "y", (M * 8 + 1, N * 16)), Map("x", chosen(Slot("y"), Slot("x"))))
     values = cx.verify(kernel(chosen(BELOW, A), *body, STORE)).proofs[-1]
-    assert values.answer == "undecided"
-    assert "A[m+1,n] is claimed, and lies outside A at M = 8, N = 5" in values.reason
+    assert values.answer == "needs"
+    assert values.counterexample is not None
+    assert "A[m+1,n] is claimed, and lies outside A" in values.counterexample.message
+    assert values.counterexample.sizes == {"M": 8, "N": 5}
 
 
 def test_what_has_a_value_at_some_sizes_is_asked_for_those_alone() -> None:

@@ -148,11 +148,12 @@ class _Named:
         for name, extent in scatter.over:
             limit = scope.index(extent)
             count = int(limit.max(initial=0))
-            scope = replace(scope, axes=(*scope.axes, (name, count)), guarded=True)
             below = below[..., None] & (np.arange(count) < limit[..., None])
+            scope = replace(scope, axes=(*scope.axes, (name, count)), live=below)
         extents = tuple(n for _, n in scope.axes)
         for one, other in scatter.when:
             below = below & (scope.index(one) < scope.index(other))
+            scope = replace(scope, live=below)
         inside, at = below, list[NDArray[np.int64]]()
         for index, span in zip(scatter.at, window, strict=True):
             places = scope.index(index)
@@ -161,6 +162,7 @@ class _Named:
         inside = np.broadcast_to(inside, extents)
         self.places = tuple(np.broadcast_to(a, extents)[inside] for a in at)
         self._demand_apart(scatter, scope, inside, tuple(map(len, window)))
+        scope = replace(scope, live=inside)
         with np.errstate(all="ignore"):
             self.values = np.broadcast_to(scope.value(scatter.value), extents)[inside]
 
@@ -219,14 +221,15 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 class _Scope:
     """The variables in whose terms an expression is evaluated, an axis for each.
 
-    ``first`` is where those begin that do not begin at zero.
+    ``first`` is where those begin that do not begin at zero; ``live`` says at which points values
+    count, None at all: an element outside its operand is read where they do not.
     """
 
     arrays: Mapping[str, NDArray[Any] | Field]
     sizes: Mapping[str, int]
     axes: tuple[tuple[str, int], ...]
     first: Mapping[str, int] = field(default_factory=dict[str, int])
-    guarded: bool = False
+    live: NDArray[np.bool_] | None = None
 
     def value(self, expression: Expression) -> NDArray[Any]:
         if isinstance(expression, Const):
@@ -242,13 +245,20 @@ class _Scope:
         if isinstance(expression, Total):
             return self.total(expression)
         if isinstance(expression, Where):
-            inside = replace(self, guarded=True)
             where = self.index(expression.index) < self.index(expression.below)
-            then, other = inside.value(expression.then), inside.value(expression.otherwise)
-            return np.where(where, then, other)
+            then = self.within(where).value(expression.then)
+            return np.where(where, then, self.within(~where).value(expression.otherwise))
         raise InputError(
             "compute", {"value": expression}, f"{type(expression).__name__} has no value here", ""
         )
+
+    def within(self, where: NDArray[np.bool_]) -> _Scope:
+        """Return the scope of what counts at some of its points alone."""
+        return replace(self, live=where if self.live is None else self.aligned(self.live) & where)
+
+    def aligned(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array over the first axes as one over all."""
+        return array.reshape(array.shape + (1,) * (len(self.axes) - array.ndim))
 
     def lifted(self, number: Any) -> NDArray[Any]:
         return np.asarray(number).reshape((1,) * len(self.axes))
@@ -298,16 +308,22 @@ class _Scope:
     def taken(self, name: str, at: list[NDArray[Any]]) -> NDArray[Any]:
         array = self.arrays[name]
         for mode, (places, extent) in enumerate(zip(at, array.shape, strict=True)):
-            outside = places.size and not (places.min() >= 0 and places.max() < extent)
-            if outside and (not self.guarded or not extent):
+            if not places.size or (places.min() >= 0 and places.max() < extent):
+                continue
+            wrong = (places < 0) | (places >= extent)
+            if self.live is not None:
+                wrong = wrong & self.aligned(self.live)
+            if wrong.any():
                 raise InputError(
                     "compute",
                     {"operand": name, "mode": mode},
-                    f"element {int(places.max())} is read, there are {extent}",
+                    f"element {int(np.broadcast_to(places, wrong.shape)[wrong].max())} is read, "
+                    f"there are {extent}",
                     "guard it with a condition",
                 )
-            if outside:
-                at[mode] = places.clip(0, extent - 1)
+            if not extent:
+                return self.lifted(0)
+            at[mode] = places.clip(0, extent - 1)
         return _widened(array[tuple(at)])
 
     # ------------------------------------------------------------ sums and maxima
@@ -338,12 +354,11 @@ class _Scope:
 
     def masked(self, expression: Total, limits: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """The body where every variable is below its own limit, and nothing elsewhere."""
-        places, below = self.places, True
+        places, below = self.places, np.asarray(True)
         for name, limit in limits.items():
-            wide = limit.reshape(limit.shape + (1,) * (len(self.axes) - limit.ndim))
-            below = below & (places[name] < wide)
+            below = below & (places[name] < self.aligned(limit))
         nothing = reduction(expression.how).nothing
-        return np.where(below, replace(self, guarded=True).value(expression.body), nothing)
+        return np.where(below, self.within(below).value(expression.body), nothing)
 
     def extreme(self, row: Reduction, terms: NDArray[Any], count: int) -> NDArray[Any]:
         rank = len(self.axes)
