@@ -38,7 +38,7 @@ from pycute_xe.verifying.evaluation import Extents, differ, value_with
 from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
-from pycute_xe.verifying.least import smallest
+from pycute_xe.verifying.least import has_no_tables, smallest
 from pycute_xe.verifying.lookups import has_lookups, is_lookup
 from pycute_xe.verifying.making import tables_at
 from pycute_xe.verifying.matching import Difference
@@ -419,8 +419,7 @@ class Coverage(Faults):
                     return failure and replace(failure, points=difference.points)
             if not goes_on():
                 break
-        points = difference.points
-        if points.lookups and points.completed(closed=True).is_empty:
+        if has_no_tables(difference.points):
             return None
         raise _agreeing(output, difference)
 

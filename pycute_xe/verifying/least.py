@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pycute_xe.holding.patience import ClockError, TooHardError, at_most
 from pycute_xe.verifying.making import tables_at, with_tables
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
-__all__ = ["LONGEST", "smallest"]
+__all__ = ["LONGEST", "has_no_tables", "smallest"]
 
+CLOSING = 400_000
+"""Units of work for what laws say of more elements of tables than those that matter."""
 LONGEST = 1 << 24
 """An extent from which on no surface has it."""
 
@@ -23,9 +26,28 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
     point = _shortest(region.completed(), naming)
     made = point and tables_at(point)
     if made is None and point is not None:  # there may be none: more is asked of its elements
-        point = _shortest(region.completed(closed=True), naming)
+        try:
+            with at_most(CLOSING):
+                point = _shortest(region.closed(), naming)
+        except ClockError:
+            raise
+        except TooHardError:
+            pass
         made = point and with_tables(point)
     return made
+
+
+def has_no_tables(region: Region) -> bool:
+    """Whether no tables that meet what is assumed of them have the elements of any point."""
+    if not region.lookups:
+        return False
+    try:
+        with at_most(CLOSING):
+            return region.closed().is_empty
+    except ClockError:
+        raise
+    except TooHardError:
+        return False
 
 
 def _shortest(region: Region, naming: Naming) -> dict[str, int] | None:

@@ -88,7 +88,7 @@ sets = [getattr(isl, kind)(text, context) for kind, text in zip(kinds, texts)]
 context.reset_operations()
 context.set_max_operations(most)
 try:
-    found, few = str(getattr(sets[0], call)(*sets[1:])), {SETS.few}
+    answer, few = getattr(sets[0], call)(*sets[1:]), {SETS.few}
     while few < most:
         context.set_max_operations(few)
         try:
@@ -96,7 +96,8 @@ try:
             break
         except isl.Error:
             few *= {TIMES}
-    print(json.dumps([found, min(few, most)]))
+    context.set_max_operations(0)  # what is written within a limit may lack pieces
+    print(json.dumps([str(answer), min(few, most)]))
 except isl.Error:
     print(json.dumps(["", most]))
 """
@@ -306,31 +307,35 @@ class Region:
             points = asked("union", points, piece)
         return Region(self.names, points, self.wide)
 
-    def completed(self, closed: bool = False) -> Region:
+    def completed(self) -> Region:
         """Return the region with all that is so of its lookups, also what proofs do without.
 
-        Of elements that are not ordinary only where there are no others. ``closed`` adds the
-        elements of which laws speak together with its own.
+        Of elements that are not ordinary only where there are no others.
         """
         if not self.lookups:
             return self
-        whole = self._closed() if closed else self
-        axioms = current().axioms(whole.lookups, (), all_laws=True)
-        every = whole._met(" and ".join(f"({axiom})" for axiom in axioms))
-        few = every._met(current().ordinary(whole.lookups))
-        return every._met(current().possible(whole.lookups)) if few.is_empty else few
+        axioms = current().axioms(self.lookups, (), all_laws=True)
+        return self._met(" and ".join(f"({axiom})" for axiom in axioms))._ordinary()
 
-    def _closed(self) -> Region:
-        """Return the region with elements of which laws speak together with its own.
+    def closed(self) -> Region:
+        """Return the region with elements of which laws speak together with its own, `completed`.
 
-        Only of those that lie inside of their tables at all points: others need not exist.
+        Only with those that lie inside of their tables at all points: others need not exist.
         """
         out, tables = self, current()
         for name in tables.beside(self.lookups):
             outside = tables.outside(name)
             if variables_of(outside) <= {*out.names} and out._met(outside).is_empty:
                 out = out.having((name,))
-        return out
+        known = tables.axioms(out.lookups, ())
+        for axiom in tables.axioms(out.lookups, (), all_laws=True):
+            if axiom not in known:
+                out = out._met(axiom)._filled()
+        return out._ordinary()
+
+    def _ordinary(self) -> Region:
+        few = self._met(current().ordinary(self.lookups))
+        return self._met(current().possible(self.lookups)) if few.is_empty else few
 
     def _met(self, constraints: str) -> Region:
         """Return the points that meet constraints without lookups."""
