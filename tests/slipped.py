@@ -52,7 +52,7 @@ FORMS = {
 }
 LENGTHS = [(5, 70), (1, 33), (7, 7)]
 SLIPPED = tuple(ROWS)
-BUDGET = 10.0
+BUDGET = 30.0
 
 
 def problem(name: str) -> Served:

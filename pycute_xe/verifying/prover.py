@@ -319,6 +319,10 @@ FINITE = (
     "surface: nothing overflows its type and nothing is divided by zero, so that zero times a "
     "number is zero"
 )
+BEHIND = (
+    f"{FINITE}; where no claim names them inputs are taken for finite in the proof alone: runs put "
+    "NaN there"
+)
 RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
 PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
 SHARED = (
@@ -468,7 +472,7 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (FINITE, RACES, *assumed, *tables),
+                (BEHIND if tables else FINITE, RACES, *assumed, *tables),
                 partial(Questions.values, output=name),
             ),
         ]
