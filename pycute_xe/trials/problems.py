@@ -489,7 +489,7 @@ def problems(
     edges = not states and any(is_moved(claim.value) for claim in claims)
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
-    yield from behind(kernel, fixed)
+    yield from behind(kernel, fixed, 1)
     yield least, small["least"], 0
     fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
     if fine is not None:
@@ -509,11 +509,15 @@ def problems(
 
 
 def behind(
-    kernel: Kernel, fixed: Mapping[str, int]
+    kernel: Kernel, fixed: Mapping[str, int], draws: int
 ) -> Iterator[tuple[dict[str, int], Data | None, int]]:
-    """Yield the sizes at which tables have several entries: something lies behind their lengths."""
-    for seed, sizes in enumerate(table_sizes(kernel, fixed)):
-        yield sizes, exact(kernel, sizes) or INEXACT, seed
+    """Yield the sizes at which tables have several entries: something lies behind their lengths.
+
+    Each comes with so many draws of tables, one after the other.
+    """
+    for draw in range(draws):
+        for number, sizes in enumerate(table_sizes(kernel, fixed)):
+            yield sizes, exact(kernel, sizes) or INEXACT, number + 10 * draw
 
 
 def conditions(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[If, Space, Space]]:

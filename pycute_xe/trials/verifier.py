@@ -60,6 +60,8 @@ MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
 """Seconds in which tables are tried where nothing was decided."""
+DRAWS = 5
+"""Draws of tables behind whose lengths NaN is put."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -90,7 +92,8 @@ def trial(
     runs: list[Run] = []
     reasons: list[str] = []
     left = limit
-    for sizes, data, seed in (behind if nan_behind else problems)(kernel, fixed):
+    every = behind(kernel, fixed, DRAWS) if nan_behind else problems(kernel, fixed)
+    for sizes, data, seed in every:
         asked = _asked(kernel, sizes, data, seed, nan_behind)
         chosen = asked if isinstance(asked, str) else _chosen(asked, left)
         if isinstance(chosen, str) or isinstance(asked, str):
