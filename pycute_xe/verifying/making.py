@@ -143,7 +143,7 @@ def _filled(
     fixed = {at: value for at, value in known.items() if _inside(at, shape)}
     steps = [step for law in mine if (step := _step(law, name)) is not None]
     if len(shape) == 1 and steps:
-        return _rising(array, fixed, mine, point, (steps[0], made))
+        return _rising(array, fixed, mine, point, (steps, made))
     if style == "different" and array.size:
         below = _below(mine, name, point)
         taken = set(fixed.values())
@@ -180,7 +180,8 @@ def _step(law: Law, name: str) -> Index | None:
     behind = Index.element(name, Index(j))
     step = one - Index.element(name, Index(i))
     known = all(x.operand != name and x.at == (Index(i),) for x in step.looked_up)
-    return step.substitute({i: Index("i")}) if other == behind and known else None
+    here = {i: Index("i"), j: Index("i") + 1}
+    return step.substitute(here) if other == behind and known else None
 
 
 def _rising(
@@ -188,17 +189,17 @@ def _rising(
     fixed: Mapping[tuple[int, ...], int],
     laws: list[Law],
     point: Mapping[str, int],
-    by: tuple[Index, Mapping[str, Array]],
+    by: tuple[list[Index], Mapping[str, Array]],
 ) -> Array:
     """Fill a table that rises: each entry lies a step behind the last, where it is not known."""
-    step, made = by
+    steps, made = by
     ends = [law.then[0][1] for law in laws if law.late and law.then[0][2] == "="]
     last = max((to.at(point) for to in ends if not to.looked_up), default=None)
     so_far = 0
     for i in range(len(array)):
         so_far = fixed.get((i,), so_far)
         array[i] = so_far
-        so_far += int(value_of(step, {"i": i}, made))
+        so_far += max(int(value_of(step, {"i": i}, made)) for step in steps)
     if len(array) > 1 and last is not None and (len(array) - 1,) not in fixed:
         array[-1] = max(int(array[-1]), last)
     return array

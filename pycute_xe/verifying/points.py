@@ -39,7 +39,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import Rising, pigeonholes
+from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -284,7 +284,8 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
-    laws = tuple(law.changed(partial(_renamed, naming)) for x in known for law in x.laws(modes))
+    said = (*strict_laws(tuple(known), modes), *(law for x in known for law in x.laws(modes)))
+    laws = tuple(law.changed(partial(_renamed, naming)) for law in said)
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}

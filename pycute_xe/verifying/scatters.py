@@ -14,6 +14,7 @@ from pycute_xe.holding.contents import Write
 from pycute_xe.kernel.index import Index, Looked, Quotient
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.numeric import Numeric
+from pycute_xe.verifying.arguments import replaced
 from pycute_xe.verifying.formula import (
     UNNAMED,
     Bounds,
@@ -27,7 +28,7 @@ from pycute_xe.verifying.formula import (
     renamed,
     summed,
 )
-from pycute_xe.verifying.lookups import as_index, replaced, text_of
+from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.points import Naming, Space, View
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region

@@ -45,6 +45,16 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("number", [40642, 40694, 41997])
+def test_laws_speak_of_elements_beside_those_of_a_program(number: int) -> None:
+    """Starts rise since counts are not negative; entries that rise and differ rise by 1."""
+    one = program(number)
+    verdict = cx.verify(one.kernel, budget=60)
+    assert truth(one)
+    assert verdict, str(verdict)
+
+
 # ------------------------------------------------------------------ attention
 
 FORMS = ({"page": 64}, {"packed": True}, {"packed": True, "page": 32, "causal": True})
