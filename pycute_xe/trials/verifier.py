@@ -395,7 +395,9 @@ def _tables_tried(
     for nan_behind in (False, True):
         with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
             _, wrong = trial(kernel, fixed, LIMIT, nan_behind)
-            place = place or _seen_place(kernel, wrong)
+            place = _seen_place(kernel, wrong)
+        if place is not None:
+            break
     if place is None:
         return proofs
     left = [proof.property for proof in proofs if proof.answer == "undecided"]
