@@ -284,8 +284,8 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
-    said = (*strict_laws(tuple(known), modes), *(law for x in known for law in x.laws(modes)))
-    laws = tuple(law.changed(partial(_renamed, naming)) for law in said)
+    every = (*strict_laws(tuple(known), modes), *(law for x in known for law in x.laws(modes)))
+    laws = tuple(law.changed(partial(_renamed, naming)) for law in every)
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}

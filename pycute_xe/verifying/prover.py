@@ -288,7 +288,7 @@ ROUNDS = 3
 """How often a property is asked under a condition before it is called wrong."""
 
 
-def held_under(
+def condition_for(
     failure: Failure, find: Callable[[Questions], Failure | None], questions: Questions
 ) -> str:
     """Return the condition under which a property holds, which is asked again; empty where none."""
@@ -531,7 +531,7 @@ def _condition(failure: Failure, asked: _Asked, questions: Questions) -> str:
     """
     try:
         with at_most(work_left() / 2):
-            return held_under(failure, asked.find, questions).replace("S_", "")
+            return condition_for(failure, asked.find, questions).replace("S_", "")
     except ClockError:
         raise
     except (TooHardError, UndecidableError):

@@ -7,8 +7,7 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.kernel import Index, Kernel, KernelBuilder
-from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Slot, Where, total
-from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Slot, Where
 from pycute_xe.kernel.spec.tables import AtMost
 
 ROWS = Index("P")
@@ -48,10 +47,12 @@ def test_a_weight_of_zero_does_not_keep_nan_out() -> None:
     verdict = cx.verify(summed(masked=False))
     assert verdict.answer == "disproved"
     place = verdict.counterexample
-    assert place is not None and "lengths" in place.tables
+    assert place is not None
+    assert "lengths" in place.tables
     assert "inputs are NaN where nothing is claimed" in place.message
     shown = cx.replay(summed(masked=False), place)
-    assert shown.shows and np.isnan(shown.values[0])
+    assert shown.shows
+    assert np.isnan(shown.values[0])
     assert not cx.replay(summed(masked=True), place).shows
 
 
