@@ -56,6 +56,7 @@ def agree(made: Kernel, given: dict[str, Any], tolerance: float = 1e-5) -> Any:
 
 @pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"page": 64, "causal": True}], ids=str)
+@pytest.mark.long
 def test_requests_of_any_length(lengths: Any, options: dict[str, Any], blocks: bool) -> None:
     rng = np.random.default_rng(2)
     case = attended.problem(
@@ -127,6 +128,7 @@ def test_requests_that_overlap_are_a_fault(blocks: bool) -> None:
     assert type(faults[0]) is type(faults[1])
 
 
+@pytest.mark.long
 def test_a_run_forgets_the_operands_of_the_one_before(blocks: bool) -> None:
     """The same sizes and tables, other numbers; then other tables, then the first ones again."""
     del blocks

@@ -100,6 +100,7 @@ def test_another_process_with_other_hashes_answers_alike(first: dict[str, Any], 
     assert json.loads(done.stdout) == first[str(work)]
 
 
+@pytest.mark.long
 def test_more_work_decides_no_less(first: dict[str, Any]) -> None:
     for name in KERNELS:
         of = [first[str(work)][name][0][1:] for work in WORK]
@@ -197,6 +198,7 @@ def test_following_stops_where_its_time_is_over(
         assert all("the machine was too slow for the budgeted work" in why for why in stopped)
 
 
+@pytest.mark.long
 def test_a_clock_that_stands_still_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "perf_counter", lambda: 0.0)
     cut = cx.verify(KERNELS["attention"], budget=0.05)
