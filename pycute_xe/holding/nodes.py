@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import TypeAlias
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.columns import columns, distinct
-from pycute_xe.holding.patience import charge
+from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.statements import If, Loop
@@ -227,6 +228,8 @@ class Picked:
     otherwise: Node
 
 
+Done: TypeAlias = "dict[int, tuple[Node, Node]]"
+"""Nodes, by their identities, and what a change makes of them."""
 Inner: TypeAlias = "Call | Converted | Summed | Accumulated | Choice | Picked"
 Node: TypeAlias = "Number | Undefined | Carried | Lost | Scalar | Leaf | Inner"
 
@@ -236,21 +239,34 @@ def mapped(
     leaf: Callable[[Node], Node],
     index: Callable[[Index], Index] | None = None,
     names: Mapping[str, str] | None = None,
+    done: Done | None = None,
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
     ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
     ``names`` are other names for variables of sums. A node that stands in several places is changed
-    once, and stands in as many afterwards.
+    once, and stands in as many afterwards; one in which nothing changes stays itself. ``done`` is
+    what the same change made of nodes before.
     """
-    done: dict[int, Node] = {}
+    made: Done = {} if done is None else done
 
     def inner(x: Node) -> Node:
-        if id(x) not in done:
-            done[id(x)] = _mapped(x, inner, leaf, index, names or {})
-        return done[id(x)]
+        known = made.get(id(x))
+        if known is None:
+            known = made[id(x)] = x, _mapped(x, inner, leaf, index, names or {})
+        return known[1]
 
     return inner(node)
+
+
+def _changes(*key: object) -> Done:
+    """Return what a change made of nodes so far; the key says all on which it depends."""
+    return remembered(("changes", *key), dict)
+
+
+def _all_of(numbers: Ints | None) -> object:
+    """Return what two tables have in common that are the same."""
+    return None if numbers is None else (numbers.shape, numbers.dtype.str, numbers.tobytes())
 
 
 def _mapped(
@@ -261,24 +277,33 @@ def _mapped(
     names: Mapping[str, str],
 ) -> Node:
     def total(x: Summed) -> Summed:
-        return replace(x, over=tuple(_bound(b, index, names) for b in x.over), body=inner(x.body))
+        over, body = tuple(_bound(b, index, names) for b in x.over), inner(x.body)
+        return x if body is x.body and over == x.over else Summed(x.how, over, body, x.type)
 
     charge(NODE)
     match node:
-        case Call(_, arguments):
-            return replace(node, arguments=tuple(map(inner, arguments)))
-        case Converted(_, body):
-            return replace(node, body=inner(body))
+        case Call(function, arguments):
+            now = tuple(map(inner, arguments))
+            return node if _same(now, arguments) else Call(function, now, node.type)
+        case Converted(to, body):
+            one = inner(body)
+            return node if one is body else Converted(to, one)
         case Summed():
             return total(node)
-        case Accumulated(_, start, terms):
-            return replace(node, start=inner(start), terms=tuple(map(total, terms)))
+        case Accumulated(numeric, start, terms):
+            first, sums = inner(start), tuple(map(total, terms))
+            same = first is start and _same(sums, terms)
+            return node if same else Accumulated(numeric, first, sums, node.step)
         case Choice():
             return _chosen(node, inner, index)
         case Picked(test, then, otherwise):
             return Picked(_place(test, inner), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
+
+
+def _same(ones: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
+    return all(map(is_, ones, others))
 
 
 def _chosen(
@@ -339,7 +364,7 @@ def taken(node: Node, positions: Ints) -> Node:
             return replace(x, which=x.which[positions])
         return replace(x, which=x.which[:, positions], subgroup=x.subgroup[:, positions])
 
-    return mapped(node, leaf)
+    return mapped(node, leaf, done=_changes("taken", _all_of(positions)))
 
 
 def of_some(node: Node, subgroups: Ints) -> Node:
@@ -364,7 +389,7 @@ def of_some(node: Node, subgroups: Ints) -> Node:
         charge(MOVED * subgroups.size * (x.table.size // len(x.table)))
         return replace(x, table=x.table[subgroups])
 
-    return mapped(node, leaf)
+    return mapped(node, leaf, done=_changes("of some", _all_of(subgroups)))
 
 
 def _state_of(x: State, subgroups: Ints) -> State:
@@ -409,7 +434,8 @@ def relocated(
             which, whose = which[subgroups, positions], own[subgroups, positions]
         return replace(x, which=which, subgroup=whose, bound=(*bound, *x.bound))
 
-    return mapped(node, leaf)
+    key = _all_of(positions), _all_of(subgroups), bound
+    return mapped(node, leaf, done=_changes("relocated", *key))
 
 
 def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[str, ...]) -> Leaf:
@@ -541,6 +567,8 @@ class Content:
 
     def at(self, elements: Ints) -> Content:
         """Return a content whose element ``i`` is this one's ``elements[i]``."""
+        if np.array_equal(elements, np.arange(self.count)):
+            return self
         if len(self.parts) == 1:
             node = self.single
             if node is not None:
