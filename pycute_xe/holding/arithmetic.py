@@ -568,21 +568,22 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
 def follow_mma(walker: Follower, statement: Mma) -> None:
     """Add the product of two fragments to a third, depth by depth."""
     tables, op = multiplied(statement.mma), statement.mma.atom.op
-    name = walker.fresh("q")
     sides: list[Node] = []
-    for fragment, table in ((statement.a, tables.a), (statement.b, tables.b)):
+    for fragment in (statement.a, statement.b):
         content = walker.read(statement, fragment)
         node = content.single
         if node is None and any(isinstance(p.node, Undefined) for p in content.parts):
             node = Undefined()  # what is multiplied with the rest of it tells nothing
         if node is None:
             raise undecided(f"{fragment} is multiplied, and several statements filled it")
-        sides.append(expanded(node, table, name))
+        sides.append(node)
+    name = walker.names.of(*sides, "q")
     rows, columns = tables.c.shape
     row_of, column_of = np.empty(rows * columns, np.int64), np.empty(rows * columns, np.int64)
     row_of[tables.c] = np.arange(rows)[:, None]
     column_of[tables.c] = np.arange(columns)
-    product = Call("mul", (taken(sides[0], row_of), taken(sides[1], column_of)))
+    left, right = expanded(sides[0], tables.a, name), expanded(sides[1], tables.b, name)
+    product = Call("mul", (taken(left, row_of), taken(right, column_of)))
     depth = tables.a.shape[1]
     term = whole(rows * columns, Summed("sum", ((name, depth),), product))
     old = walker.read(statement, statement.accumulator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from pycute_xe.holding.contents import (
     Followed,
     Follower,
     Form,
+    Names,
     Promise,
     Read,
     Write,
@@ -222,7 +222,7 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     memory = loaded_back(kernel, asked) if form == "proof" else {}
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
-    walker = Follower(kernel, state, Followed(memory), count(), form=form)
+    walker = Follower(kernel, state, Followed(memory), Names(), form=form)
     walker.run(kernel.body)
     walker.followed.left.update(
         (name, walker.state[name]) for name in memory if name in walker.state
