@@ -30,6 +30,7 @@ from pycute_xe.holding.nodes import (
     Undefined,
     expanded,
     mapped,
+    once,
     taken,
     undecided,
     whole,
@@ -493,7 +494,7 @@ class _Computation:
         """Return the node of an expression; ``fragments`` is what fragments hold."""
 
         def inner(part: Expression) -> Node:
-            return self.of(part, fragments)
+            return once(self.of(part, fragments))
 
         match value:
             case Const(number_):

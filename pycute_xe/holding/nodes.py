@@ -50,6 +50,7 @@ __all__ = [
     "Undefined",
     "contains",
     "mapped",
+    "once",
 ]
 
 
@@ -253,10 +254,52 @@ def mapped(
     def inner(x: Node) -> Node:
         known = made.get(id(x))
         if known is None:
-            known = made[id(x)] = x, _mapped(x, inner, leaf, index, names or {})
+            known = made[id(x)] = x, once(_mapped(x, inner, leaf, index, names or {}))
         return known[1]
 
     return inner(node)
+
+
+def once(node: Node) -> Node:
+    """Return the node that was made of the same before, where there is one: it stands for this.
+
+    What changed a node in several ways to the same, as subgroups that take all that others hold,
+    is then looked at once.
+    """
+    key = _made_of(node)
+    return node if key is None else remembered((type(node), *key), lambda: node)
+
+
+def _made_of(node: Node) -> tuple[object, ...] | None:
+    """Return what makes a node, its parts by their identities; None for one that stands alone."""
+    match node:
+        case Call(function, arguments):
+            return function, node.type, *map(id, arguments)
+        case Converted(to, body):
+            return to, id(body)
+        case Summed(how, over, body):
+            return how, over, id(body), node.type
+        case Accumulated(numeric, start, terms):
+            return numeric, node.step, id(start), *map(id, terms)
+        case Choice(index, below, then, otherwise):
+            return index, below, id(then), id(otherwise)
+        case Picked(test, then, otherwise):
+            return id(test), id(then), id(otherwise)
+        case Leaf(operand, base, table, select, bound):
+            return operand, base, id(table), bound, _all_of(select)
+        case Number(value, numeric):
+            return repr(value), numeric
+        case Scalar(operand):
+            return (operand,)
+        case Undefined() | Carried() | Lost():
+            return None
+
+
+def _table_once(table: Ints) -> Ints:
+    """Return the table that has the same numbers, where there is one and it is not large."""
+    if table.size > SMALL:
+        return table
+    return remembered(("table", _all_of(table)), lambda: table)
 
 
 def _changes(*key: object) -> Done:
@@ -276,9 +319,9 @@ def _mapped(
     index: Callable[[Index], Index] | None,
     names: Mapping[str, str],
 ) -> Node:
-    def total(x: Summed) -> Summed:
-        over, body = tuple(_bound(b, index, names) for b in x.over), inner(x.body)
-        return x if body is x.body and over == x.over else Summed(x.how, over, body, x.type)
+    def summed(x: Summed) -> Summed:
+        now = inner(x)
+        return now if isinstance(now, Summed) else x
 
     charge(NODE)
     match node:
@@ -288,10 +331,11 @@ def _mapped(
         case Converted(to, body):
             one = inner(body)
             return node if one is body else Converted(to, one)
-        case Summed():
-            return total(node)
+        case Summed(how, over, body):
+            now, one = tuple(_bound(b, index, names) for b in over), inner(body)
+            return node if one is body and now == over else Summed(how, now, one, node.type)
         case Accumulated(numeric, start, terms):
-            first, sums = inner(start), tuple(map(total, terms))
+            first, sums = inner(start), tuple(map(summed, terms))
             same = first is start and _same(sums, terms)
             return node if same else Accumulated(numeric, first, sums, node.step)
         case Choice():
@@ -347,6 +391,8 @@ def contains(node: Node, *kinds: type) -> bool:
 
 MOVED = 0.01
 """Units for a number of a table that is moved."""
+SMALL = 1 << 14
+"""Numbers of a table that is compared with others."""
 MOST_ELEMENTS = 1 << 24
 """Numbers of a table, 8 bytes each."""
 
@@ -463,7 +509,7 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     slots = first[slots.take(one, front - 1)]
     _demand_room(x, slots, table.shape[0] if subgroups is None else 1)
     table = table[:, slots] if subgroups is None else table[0, slots]
-    return replace(x, table=table, select=select, bound=(*kept, *x.bound))
+    return replace(x, table=_table_once(table), select=select, bound=(*kept, *x.bound))
 
 
 def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:
