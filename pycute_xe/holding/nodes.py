@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from operator import is_
+from operator import is_, itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -540,7 +540,8 @@ def substituted(node: Node, values: dict[str, Index]) -> Node:
             return replace(x, at=tuple((var, index(value)) for var, value in x.at))
         return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
 
-    return mapped(node, leaf, index)
+    done = _changes("substituted", *sorted(values.items(), key=itemgetter(0)))
+    return mapped(node, leaf, index, done=done)
 
 
 def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
