@@ -48,7 +48,7 @@ from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
-from pycute_xe.verifying.joining import joined_writes
+from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import with_tables
@@ -320,8 +320,9 @@ class Questions(Loading, Counting):
             return changed
         views, points = self.views, self.points
         judged = [(i, w) for i, w in mine if not self._overwritten(i)]
-        if self._are_right_together([w for _, w in judged]):
-            check_races(self.space, output, [write for _, write in mine])
+        joined = self.joined(output) if len(judged) == len(mine) else None
+        if joined is not None and self._are_right(joined):
+            check_races(self.space, output, [write for _, write in mine], joined)
             return None
         failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
@@ -331,13 +332,10 @@ class Questions(Loading, Counting):
             check_races(self.space, output, [write for _, write in mine])
         return wrong
 
-    def _are_right_together(self, writes: list[Write]) -> bool:
+    def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
         try:
-            every = joined_writes(self.space, writes)
-            return every is not None and all(
-                self._wrong(one.write, one.view, one.points) is None for one in every
-            )
+            return all(self._wrong(one.write, one.view, one.points) is None for one in joined)
         except TooHardError:
             raise
         except UndecidableError:
