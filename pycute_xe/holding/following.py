@@ -9,6 +9,7 @@ import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow_reduce, tested
+from pycute_xe.holding.columns import some_columns
 from pycute_xe.holding.contents import (
     HOLDS,
     Around,
@@ -243,7 +244,8 @@ def _(walker: Follower, statement: Load) -> None:
     old, tile = walker.state[fragment.name], walker.followed.memory.get(statement.operand)
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
-    leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
+    table = some_columns(table, elements)
+    leaf = Leaf(statement.operand, base, table, np.arange(elements.size))
     new = whole(elements.size, leaf)
     try:
         if isinstance(tile, Tile):

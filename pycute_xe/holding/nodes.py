@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.columns import columns, distinct
+from pycute_xe.holding.columns import columns, distinct, known_apart
 from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
@@ -490,6 +490,19 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     A variable by which no place changes is left out: an element of A that a sum over columns takes
     is the same in all of them, so sums inside sums do not multiply the size of its table.
     """
+
+    def moved() -> tuple[Ints, Ints, Ints, tuple[str, ...]]:
+        return x.table, *_moved_table(x, positions, subgroups, bound)
+
+    key = id(x.table), _all_of(x.select), _all_of(positions), _all_of(subgroups), bound
+    _, table, select, kept = remembered(("taken apart", *key), moved)
+    return replace(x, table=table, select=select, bound=(*kept, *x.bound))
+
+
+def _moved_table(
+    x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[str, ...]
+) -> tuple[Ints, Ints, tuple[str, ...]]:
+    """Return the table of a leaf at other places, what is selected of it, and its variables."""
     table = x.table if subgroups is None else x.table.reshape(1, -1, *x.table.shape[2:])
     slots = x.select[positions]
     if subgroups is not None:
@@ -509,7 +522,7 @@ def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[
     slots = first[slots.take(one, front - 1)]
     _demand_room(x, slots, table.shape[0] if subgroups is None else 1)
     table = table[:, slots] if subgroups is None else table[0, slots]
-    return replace(x, table=_table_once(table), select=select, bound=(*kept, *x.bound))
+    return known_apart(_table_once(table)), select, tuple(kept)
 
 
 def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:
