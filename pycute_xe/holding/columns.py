@@ -9,8 +9,10 @@ import numpy as np
 from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.arrays import Ints
 
-__all__ = ["columns", "distinct", "known_apart", "some_columns"]
+__all__ = ["columns", "distinct", "known_apart", "some_columns", "table_once", "written"]
 
+SMALL = 1 << 14
+"""Numbers of a table that is compared with others."""
 ROW, ENTRY = 50, 0.05
 """Units for a table of which rows are compared, and for each number of it."""
 
@@ -25,10 +27,23 @@ def columns(table: Ints, together: bool) -> tuple[Ints, Ints]:
     return remembered(("columns", id(table), together), first)[1]  # the table is kept, and its id
 
 
+def written(numbers: Ints | None) -> object:
+    """Return what two tables have in common that are the same."""
+    return None if numbers is None else (numbers.shape, numbers.dtype.str, numbers.tobytes())
+
+
+def table_once(table: Ints) -> Ints:
+    """Return the table that has the same numbers, where there is one and it is not large."""
+    if table.size > SMALL:
+        return table
+    return remembered(("table", written(table)), lambda: table)
+
+
 def known_apart(table: Ints) -> Ints:
     """Return a table of which it is known that its columns, of all subgroups, are different."""
-    each: Ints = np.arange(table.shape[1])
-    return remembered(("columns", id(table), True), lambda: (table, (each, each)))[0]
+    each: Ints = np.arange(table.shape[1], dtype=np.int64)
+    known: tuple[Ints, tuple[Ints, Ints]] = table, (each, each)
+    return remembered(("columns", id(table), True), lambda: known)[0]
 
 
 def some_columns(table: Ints, which: Ints) -> Ints:

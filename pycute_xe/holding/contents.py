@@ -14,18 +14,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pycute_xe.holding.elements import Content, Part, whole
 from pycute_xe.holding.likeness import sums_within
-from pycute_xe.holding.nodes import (
-    Carried,
-    Content,
-    Node,
-    Number,
-    Part,
-    Undefined,
-    contains,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.nodes import Carried, Node, Number, Undefined, contains, undecided
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.arrays import Ints

@@ -26,6 +26,7 @@ from pycute_xe.holding.contents import (
     number,
     situated,
 )
+from pycute_xe.holding.elements import Content, of_some, substituted, taken, whole
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.loops import (
     Trial,
@@ -48,7 +49,6 @@ from pycute_xe.holding.memory import (
 from pycute_xe.holding.nodes import (
     Carried,
     Choice,
-    Content,
     Leaf,
     Lost,
     Node,
@@ -56,12 +56,9 @@ from pycute_xe.holding.nodes import (
     Recurrence,
     State,
     mapped,
-    of_some,
-    substituted,
-    taken,
     undecided,
-    whole,
 )
+from pycute_xe.holding.patience import remembering
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared
 from pycute_xe.holding.tables import moved
@@ -224,7 +221,8 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     memory = loaded_back(kernel, asked) if form == "proof" else {}
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
     walker = Follower(kernel, state, Followed(memory), Names(), form=form)
-    walker.run(kernel.body)
+    with remembering():
+        walker.run(kernel.body)
     walker.followed.left.update(
         (name, walker.state[name]) for name in memory if name in walker.state
     )

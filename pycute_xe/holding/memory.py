@@ -18,23 +18,20 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Around, Follower, nothing, number, situated
+from pycute_xe.holding.elements import Content, Part, relocated, whole
 from pycute_xe.holding.nodes import (
     BESIDE,
     Call,
     Carried,
-    Content,
     Converted,
     Leaf,
     Node,
     Number,
-    Part,
     Picked,
     Undefined,
     contains,
     mapped,
-    relocated,
     undecided,
-    whole,
 )
 from pycute_xe.holding.patience import remembered
 from pycute_xe.holding.tables import Copied, by_subgroup, copied
@@ -96,7 +93,11 @@ def placed(
 
 
 def _table_of(
-    tables: Copied, modes: tuple[int | None, ...], rank: int, own: list[Ints], does: tuple[bool, ...]
+    tables: Copied,
+    modes: tuple[int | None, ...],
+    rank: int,
+    own: list[Ints],
+    does: tuple[bool, ...],
 ) -> Ints:
     """Return where register elements lie, relative to what all subgroups have in common."""
     subgroups, elements, _ = tables.places.shape

@@ -14,13 +14,13 @@ import numpy as np
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import NOTHING, Apart, carried_by, guarded, taken_apart
 from pycute_xe.holding.contents import combined, loop_over
+from pycute_xe.holding.elements import Content, relocated, substituted, taken
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned, sums_within
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
-    Content,
     Converted,
     Leaf,
     Lost,
@@ -32,9 +32,6 @@ from pycute_xe.holding.nodes import (
     Undefined,
     contains,
     mapped,
-    relocated,
-    substituted,
-    taken,
     undecided,
 )
 from pycute_xe.kernel import Index, Loop

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pycute_xe.holding.contents import Write
-from pycute_xe.holding.likeness import joined, sums_within
-from pycute_xe.holding.likeness import renamed as renamed_in
+from pycute_xe.holding.likeness import joined, renamed as renamed_in, sums_within
 from pycute_xe.holding.nodes import Node
 from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import If, Index, Loop
@@ -119,7 +118,10 @@ def _together(space: Space, group: list[Write]) -> Together | None:
         elements=np.concatenate([w.elements for w in group]),
         node=node,
     )
-    view, alike = view_of(write), all(w.subgroups.tolist() == first.subgroups.tolist() for w in group)
+    view, alike = (
+        view_of(write),
+        all(w.subgroups.tolist() == first.subgroups.tolist() for w in group),
+    )
     below = "" if row is None else _below(space, group, write, view, row)
     if below is None:
         return None
