@@ -280,10 +280,10 @@ def _made_of(node: Node) -> tuple[object, ...] | None:
         case Picked(test, then, otherwise):
             return id(test), id(then), id(otherwise)
         case Number() | Scalar() | Leaf() | Undefined() | Carried() | Lost():
-            return _told_by(node)
+            return _leaf_made_of(node)
 
 
-def _told_by(
+def _leaf_made_of(
     node: Number | Scalar | Leaf | Undefined | Carried | Lost,
 ) -> tuple[object, ...] | None:
     match node:
