@@ -335,11 +335,31 @@ class Questions(Loading, Counting):
     def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
         try:
-            return all(self._wrong(one.write, one.view, one.points) is None for one in joined)
+            return all(map(self._is_right, joined))
         except TooHardError:
             raise
         except UndecidableError:
             return False
+
+    def _is_right(self, one: Together) -> bool:
+        write, view, points = one.write, one.view, one.points
+        claim = self.claim_of(write.statement.operand)
+        if isinstance(claim, Scatter):
+            return self._wrong(write, view, points) is None
+        actual, wanted = self._both(write, view, points, claim)
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        return self._compared(points, actual, wanted, numeric) is None
+
+    def _both(
+        self, write: Write, view: View, points: Region, claim: Claim
+    ) -> tuple[Formula, Formula]:
+        """Return what a store stores, and what is claimed of that place."""
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        targets = (f"({t})" for t in self.space.targets(write, view))
+        actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
+        names = dict(zip(claim.indices, targets, strict=True))
+        wanted = claimed(claim.value, self.space.naming, names, numeric)
+        return as_stored(numeric, actual), as_stored(numeric, collapsed(points, wanted))
 
     def _wrong_at_last(self, output: str) -> Failure | None:
         """Compare what lies in an output at the end with what is claimed.
@@ -437,13 +457,10 @@ class Questions(Loading, Counting):
         targets = self.space.targets(write, view)
         claim = self.claim_of(write.statement.operand)
         numeric = self.kernel.operand(write.statement.operand).value_type
-        actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         if isinstance(claim, Scatter):
+            actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
             return self._wrong_there(Named.of(self.space, claim), actual, write, view, points)
-        names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
-        wanted = claimed(claim.value, self.space.naming, names, numeric)
-        wanted = collapsed(points, wanted)
-        actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
+        actual, wanted = self._both(write, view, points, claim)
         wild = quotients(actual)
         if wild > WILD:
             point = tried(write, view, self.space, actual, wanted, self.extents)
