@@ -23,7 +23,7 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import InputError
-from pycute_xe.holding import arithmetic as computing, nodes as placing, patience
+from pycute_xe.holding import arithmetic as computing, elements as placing, patience
 from pycute_xe.holding.patience import a_while, allowed, at_most, charge, remembered, work_left
 from pycute_xe.kernel import Kernel
 from pycute_xe.verifying import Verdict

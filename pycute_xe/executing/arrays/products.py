@@ -23,14 +23,7 @@ from pycute_xe.executing.arrays.values import (
     is_finite,
     widened,
 )
-from pycute_xe.holding.nodes import (
-    Accumulated,
-    Call,
-    Choice,
-    Leaf,
-    Number,
-    undecided,
-)
+from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
