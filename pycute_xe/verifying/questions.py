@@ -27,6 +27,7 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import (
     AnyClaim,
     Claim,
+    Guard,
     Situated,
     is_inside,
     situated_elements,
@@ -232,8 +233,7 @@ def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[in
 def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str, Region] | None:
     """Return where a claim names an element outside its operand: a point, in words, all points.
 
-    Raises `UndecidableError` for indices known only in a run, and where conditions are around the
-    element, or a sum as long as another index says: then the value is computed as if it lay inside.
+    Raises `UndecidableError` for indices known only in a run.
     """
     modes = space.kernel.operand(claim.output).modes
     match claim:
@@ -248,13 +248,7 @@ def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str,
         point = smallest(region, space.naming)
         if point is None:
             continue
-        words = f"{one} is claimed, and lies outside {one.element.operand}"
-        variables = {name for name, _ in one.ranges}
-        plain = isinstance(claim, Claim) and not one.guards
-        if not plain or any(extent.names & variables for _, extent in one.ranges):
-            sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
-            raise undecided(f"{words} at {sizes}", "tighten the condition around it", claim=claim)
-        return point, words, region
+        return point, f"{one} is claimed, and lies outside {one.element.operand}", region
     return None
 
 
@@ -263,13 +257,25 @@ def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situate
 
     The latter where the place lies inside of the output.
     """
-    looked = (x for index in (*claim.at, *(e for _, e in claim.over)) for x in index.looked_up)
-    out = [Situated(Element(x.operand, x.at), claim.over) for x in looked]
+    out = [_looked_up(e, claim.over[:i], ()) for i, (_, e) in enumerate(claim.over)]
+    out += [
+        _looked_up(index, claim.over, claim.when[:i])
+        for i, pair in enumerate(claim.when)
+        for index in pair
+    ]
+    out += [_looked_up(index, claim.over, claim.when) for index in claim.at]
     pairs = zip(claim.at, modes, strict=True)
     inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
     values = situated_elements(claim.value, claim.over)
     inside = (*inside, *claim.when)
-    return [*out, *(replace(one, guards=(*inside, *one.guards)) for one in values)]
+    values = [replace(one, guards=(*inside, *one.guards)) for one in values]
+    return [*(one for some in out for one in some), *values]
+
+
+def _looked_up(
+    index: Index, ranges: tuple[tuple[str, Index], ...], guards: tuple[Guard, ...]
+) -> list[Situated]:
+    return [Situated(Element(x.operand, x.at), ranges, guards) for x in index.looked_up]
 
 
 def _outside(space: Space, one: Situated) -> Region:
