@@ -48,7 +48,7 @@ from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Stored", "Written", "store", "stores_of", "written"]
 
-BLOCK, SCANNED = 1 << 12, 1 << 16
+BLOCK, SCANNED = 1 << 12, 1 << 14
 """Elements that a block stores: of fewer, it is quicker to gather what tables say; and those of
 one whose loop is followed trip by trip.
 """
@@ -249,7 +249,7 @@ def written(run: Run, one: Stored, looked: Iterable[Looked]) -> tuple[Written, .
     if not all(group.size for group in groups):
         return ()
     scanned = any(term.kind is State for term in one.term.every())
-    room = prod(group.size for group in groups) * one.space.index.size
+    room = min(prod(shape), prod(group.size for group in groups) * one.space.index.size)
     most = room // (SCANNED if scanned else BLOCK)
     blocks = list(_blocks(run, groups, looked, most))
     blocks = run.known.setdefault(_key(groups, len(blocks)), blocks)  # whose states are one

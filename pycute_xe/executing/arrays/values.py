@@ -307,13 +307,13 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
         takes.append((mode, at[kept]))
     array = taken(array, tuple(begin))
     for mode, at in takes:
-        array = _rows(array, at, mode)
+        array = taken(array, at) if not mode else _take(array, at, mode)
     if array.shape != tuple(extents):
         array = _padded(array, tuple(extents), tuple(into))
     return axes, arranged(array, None, shape)
 
 
-_rows = recorded(np.take)
+_take = recorded(np.take)
 
 
 @recorded
