@@ -39,7 +39,6 @@ from pycute_xe.executing.arrays.values import (
     has_points,
     numbers,
     of_dtype,
-    rounded_to_bf16,
     selected,
     widened,
     wrapped,
@@ -176,10 +175,6 @@ class Evaluation:
             array, numeric = self.run.wide(term.given[0])
             axes, elements = gathered(array, tuple(map(self.place, term.places)))
             return Value(axes, elements, numeric)
-        if term.kind is Converted and term.given[0].name == "bf16":
-            body = self.value(term.parts[0])
-            if body.type == F32:
-                return Value(body.axes, rounded_to_bf16(body.array), F32)
         if term.kind is Choice:
             return _choice(self, term, Evaluation.factor)
         one = self.value(term)

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.recording import decided, recorded
+from pycute_xe.executing.arrays.recording import decided, recorded, unrecorded
 from pycute_xe.executing.arrays.terms import Axis, Field, arranged, joined, spread, whole
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 __all__ = [
     "multiplied_into",
-    "rounded_to_bf16",
     "widened",
     "Value",
     "as_type",
@@ -53,35 +52,11 @@ def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     """
     if numeric.name == "tf32":
         return (array.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    if numeric.name == "bf16":
-        # A bfloat16 is the upper half of a float32.
-        wide = array.view(np.uint16).astype(np.uint32)
-        wide <<= np.uint32(16)
-        return wide.view(np.float32)
     if numeric.kind == "float":
         return array if numeric.bits == 64 else array.astype(np.float32, copy=False)
     if numeric.bits < 8:
         array = array.astype(np.int8)
     return array.astype(np.float32 if single else np.int64, copy=False)
-
-
-@recorded
-def rounded_to_bf16(array: Array) -> Array:
-    """Return float32 rounded to the nearest numbers that bf16 has, as float32.
-
-    >>> rounded_to_bf16(np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8], np.float32)).tolist()
-    [1.0, 1.015625]
-    """
-    if array.size and np.isnan(array.max()):
-        return convert(array, "bf16").astype(np.float32)
-    bits = array.view(np.uint32)
-    # Half a unit less one, and one more where the last bit that stays is odd: ties go to even.
-    out = bits >> np.uint32(16)
-    out &= np.uint32(1)
-    out += np.uint32(0x7FFF)
-    out += bits
-    out &= np.uint32(0xFFFF0000)
-    return out.view(np.float32)
 
 
 # ------------------------------------------------------------ products
@@ -369,6 +344,8 @@ def has_points(test: Field) -> bool:
 
 ALONE, SMALL = 1 << 19, 1 << 23
 """Multiplications that one thread does, and those from which on two are worth waiting for."""
+FEW = 1 << 10
+"""Elements of a matrix that it is quicker to multiply alone than to copy beside others."""
 
 
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
@@ -382,7 +359,9 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
         x, y = (one.wide(over) for one in (x, y))
     every = (axis for axis in joined((x.axes, y.axes)) if axis is not over)
     batch = tuple(a for a in every if a.apart or (a in x.axes and a in y.axes))
-    rows, columns = (tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y))
+    owns = [tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y)]
+    batch += tuple(a for z, own in zip((x, y), owns, strict=True) for a in _scattered(z, own))
+    rows, columns = (tuple(a for a in own if a not in batch) for own in owns)
     left = _matrices(x, batch, rows, over)
     right = _matrices(y, batch, columns, over)
     axes = (*batch, *rows, *columns)
@@ -418,6 +397,15 @@ def _in_bands(left: Array, columns: int) -> Array:
     while rows % band:
         band -= 1
     return arranged(left, None, (rows // band, band, depth)) if band >= 8 else left
+
+
+def _scattered(value: Value, own: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Return the first of some axes, if it would take a copy to make one of them all."""
+    array = unrecorded(value.array)
+    steps = [array.strides[value.axes.index(axis)] for axis in own]
+    lines = zip(steps, steps[1:], own[1:], strict=False)
+    last = max((i for i, (a, b, x) in enumerate(lines) if a != b * x.size), default=-1) + 1
+    return own[:last] if prod(axis.size for axis in own[:last]) * FEW <= array.size else ()
 
 
 def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over: Axis) -> Array:
