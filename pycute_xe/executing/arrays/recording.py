@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from operator import itemgetter
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pycute_xe.kernel.arrays import Array
 
-__all__ = ["Changed", "Tape", "decided", "recorded", "unrecorded"]
+__all__ = ["Changed", "Tape", "decided", "is_recorded", "recorded", "unrecorded"]
 
-P, R = ParamSpec("P"), TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 ROOM = 1 << 26
 """Bytes of the arrays that a tape keeps: places and masks, no numbers of operands."""
@@ -95,6 +95,8 @@ class Tape:
     def note(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Apply a function to arguments, and note it."""
         result = function(*(x.array if isinstance(x, Recorded) else x for x in arguments))
+        if result is None and not isinstance(arguments[0], Recorded):
+            raise TypeError("an array that is no longer the same each time is changed")
         if self.room > ROOM:
             self.noted.clear()
             return None if result is None else Recorded(self, -1, result)
@@ -104,7 +106,7 @@ class Tape:
         return None if result is None else Recorded(self, place, result)
 
     def ended(self) -> bool:
-        """Leave out steps whose results nobody takes; return whether the tape can be played."""
+        """Leave out steps whose results no other takes; return whether the tape can be played."""
         if self.room > ROOM:
             return False
         wanted, steps = set[int](), list[Step]()
@@ -114,7 +116,8 @@ class Tape:
                 continue
             gone = tuple({*places} - wanted - keep)
             wanted.update(places)
-            steps.append((function, itemgetter(*places), len(places) == 1, place, gone))
+            taken = cast("Callable[[Any], Any]", itemgetter(*places))
+            steps.append((function, taken, len(places) == 1, place, gone))
         self.steps = steps[::-1]
         self.noted.clear()
         self.constants.clear()
@@ -139,7 +142,7 @@ def _room(value: Any) -> int:
     return sum(map(_room, cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else 0
 
 
-def recorded(function: Callable[P, R]) -> Callable[P, R]:
+def recorded(function: F) -> F:
     """Return a function that notes itself on the tape of the arrays it is given, if they have one.
 
     What it returns depends on its arguments alone. It returns an array, or nothing where it changes
@@ -147,18 +150,23 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     @wraps(function)
-    def call(*arguments: P.args, **named: P.kwargs) -> R:
+    def call(*arguments: Any, **named: Any) -> Any:
         for x in arguments:
             if isinstance(x, Recorded):
                 bound = partial(function, **named) if named else function
                 return x.tape.note(bound, arguments)
         return function(*arguments, **named)
 
-    return call
+    return cast("F", call)
+
+
+def is_recorded(array: Array) -> bool:
+    """Whether an array is another one in each run: it may be changed."""
+    return isinstance(array, Recorded)
 
 
 def unrecorded(array: Array) -> Array:
-    """Return an array for what is no number: where it lies in memory."""
+    """Return an array itself, of which a tape must not learn numbers: where it lies in memory."""
     return array.array if isinstance(array, Recorded) else array
 
 

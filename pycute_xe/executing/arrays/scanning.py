@@ -18,7 +18,7 @@ import numpy as np
 
 from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run
 from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
-from pycute_xe.executing.arrays.recording import recorded, unrecorded
+from pycute_xe.executing.arrays.recording import is_recorded, recorded, unrecorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -476,11 +476,13 @@ class _Block:
             if any(_overlap(array, other) for other in self.state.values()):
                 new[name] = copied(array)
         for name, array in new.items():
-            if name not in owned:
-                self.state[name] = copied(self.state[name])
             mode = next(i for i, axis in enumerate(self.axes[name]) if axis is trip.axis)
-            put(self.state[name], (slice(None),) * mode + (trip.some[1],), array)
-        owned.update(new)
+            index = (slice(None),) * mode + (trip.some[1],)
+            if name in owned:
+                put(self.state[name], index, array)
+            else:
+                self.state[name] = _with(self.state[name], index, array)
+        owned.update(name for name in new if is_recorded(self.state[name]))
 
     def _mixed(self, name: str, step: Array, tests: tuple[Field, ...]) -> Array:
         """Return what a trip leaves where it is done, and elsewhere the state as it was."""
@@ -489,6 +491,14 @@ class _Block:
             raise undecided("a state depends on more than its coordinates tell")
         goes: Any = reduce(np.logical_and, (test.negative(own) for test in tests))
         return selected(goes, step, self.state[name], own)
+
+
+@recorded
+def _with(array: Array, index: Any, new: Array) -> Array:
+    """Return a copy of an array with other elements at some places."""
+    out = array.copy()
+    out[index] = new
+    return out
 
 
 def _overlap(one: Array, other: Array) -> bool:

@@ -417,18 +417,11 @@ def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over
 
 
 def _added(accumulated: Value, start: Value) -> Value:
-    """Return the sum of what was accumulated, which is overwritten where that can be."""
+    """Return the sum of what was accumulated and what it began with."""
     axes = joined((accumulated.axes, start.axes))
     one = spread(accumulated.array, accumulated.axes, axes)
     other = spread(numbers(start, accumulated.type), start.axes, axes)
-    if axes == accumulated.axes and one.dtype == other.dtype:
-        return Value(axes, _add_into(one, other), accumulated.type)
     return Value(axes, of_dtype(_add(one, other), accumulated.array.dtype), accumulated.type)
 
 
 _add = recorded(np.add)
-
-
-@recorded
-def _add_into(one: Array, other: Array) -> Array:
-    return np.add(one, other, out=one)
