@@ -1,6 +1,8 @@
 """Machine code of kernels of all kinds, compiled for four targets and read by `native.timing`.
 
-python benchmarks/read_targets.py [--count 200] [--seed 1]
+python benchmarks/read_targets.py [--count 200] [--seed 1] [--part 0/2]
+
+`--part 1/2` takes every second kernel, from the second on: two processes share the kernels.
 """
 
 from __future__ import annotations
@@ -27,10 +29,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", default="0/1")
     asked = parser.parse_args()
+    part, parts = map(int, asked.part.split("/"))
     newest = next(each for each in toolchains() if "ptl" in each.targets)
     start, read, refused, longest = time.perf_counter(), Counter[str](), list[str](), 0.0
-    for name, kernel, _ in track(islice(cases(asked.seed), asked.count), total=asked.count):
+    jobs = islice(cases(asked.seed), part, asked.count, parts)
+    for name, kernel, _ in track(jobs, total=asked.count // parts):
         text = str(cx.emit(kernel))
         for target in TARGETS:
             try:
