@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
-from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
@@ -25,7 +24,6 @@ from pycute_xe.executing.arrays.terms import (
     Lifter,
     Place,
     Points,
-    bounds_of,
     index_field,
     joined,
     separated,
@@ -130,8 +128,7 @@ def is_narrow(numeric: Numeric) -> bool:
 class Evaluation:
     """Values of terms where ``env`` says what variables are.
 
-    ``own`` are the variables that the evaluation around it does not have. In a trip of a loop,
-    ``ahead`` has what does not depend on the state for many trips, this one at ``turn`` of an axis.
+    ``own`` are the variables that the evaluation around it does not have.
     """
 
     run: Run
@@ -147,9 +144,6 @@ class Evaluation:
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
-    ahead: Evaluation | None = None
-    turn: tuple[Axis, int] = (Axis(0), 0)
-    late: set[int] = field(default_factory=set[int])
 
     def value(self, term: Lifted) -> Value:
         """Return the value of a term."""
@@ -157,8 +151,7 @@ class Evaluation:
         if known is None:
             if self.outer is not None and self.own.isdisjoint(term.names):
                 return self.outer.value(term)
-            known = self.early(term, Evaluation.value) or VALUES[term.kind](self, term)
-            self.values[term.number] = known
+            known = self.values[term.number] = VALUES[term.kind](self, term)
         return known
 
     def factor(self, term: Lifted) -> Value:
@@ -166,7 +159,7 @@ class Evaluation:
         if self.outer is not None and self.own.isdisjoint(term.names):
             return self.outer.factor(term)
         if term.number not in self.factors:
-            self.factors[term.number] = self.early(term, Evaluation.factor) or self.wide(term)
+            self.factors[term.number] = self.wide(term)
         return self.factors[term.number]
 
     def wide(self, term: Lifted) -> Value:
@@ -179,17 +172,6 @@ class Evaluation:
             return _choice(self, term, Evaluation.factor)
         one = self.value(term)
         return Value(one.axes, widened(one.array, one.type), F32) if is_narrow(one.type) else one
-
-    def early(self, term: Lifted, asked: Callable[[Evaluation, Lifted], Value]) -> Value | None:
-        """Return what a term is at the trip at hand, where many trips tell it together."""
-        ahead = self.ahead
-        if ahead is None or not term.names <= ahead.env.keys() or term.number in ahead.late:
-            return None
-        try:
-            return asked(ahead, term).at(*self.turn)
-        except UndecidableError:  # each trip for itself may choose what has a value
-            ahead.late.add(term.number)
-            return None
 
     def place(self, place: Place) -> Field:
         """Return a place as a field."""
@@ -226,19 +208,8 @@ class Evaluation:
         over = term.given[1]
         key: Any = term.number if any(len(bound) == 3 for bound in over) else over
         if key not in self.sums:
-            self.sums[key] = self.joined(term) or _opened(self, term)
+            self.sums[key] = _opened(self, term)
         return self.sums[key]
-
-    def joined(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]] | None:
-        """Return the same for a trip as for many, where the sum is over the same in each."""
-        ahead = self.ahead
-        bounds = bounds_of(term.given[1])[1]
-        if ahead is None or any(self.turn[0] in ahead.env[name].axes for name in bounds):
-            return None
-        many, axis, tests = ahead.inside(term)
-        env = self.env | {name: many.env[name] for name in many.own}
-        inner = Evaluation(self.run, env, self, many.own, ahead=many, turn=self.turn)
-        return inner, axis, tests
 
     def state(self, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""

@@ -8,11 +8,11 @@ are followed that a store asks for, and in each trip only those whose state it c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +43,6 @@ __all__ = ["exits"]
 
 BLOCK = 1 << 14
 """Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
-AHEAD = 1 << 14
 
 # ------------------------------------------------------------ coordinates
 
@@ -310,10 +309,7 @@ def _blocks(scan: _Scan) -> list[_Block]:
         size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
         left = max(1, left // size) if split else left
         ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
-    return [
-        _Block(scan, each, rows * prod(len(x) for x, y in zip(each, splits, strict=True) if y))
-        for each in product(*ranges)
-    ]
+    return [_Block(scan, each) for each in product(*ranges)]
 
 
 def _followed(scan: _Scan) -> dict[str, Array]:
@@ -355,11 +351,11 @@ class _Trip:
 
 
 class _Block:
-    """The trips of a recurrence for ranges of its lines, which have so many rows together."""
+    """The trips of a recurrence for ranges of its lines."""
 
-    def __init__(self, scan: _Scan, ranges: tuple[range, ...], rows: int) -> None:
+    def __init__(self, scan: _Scan, ranges: tuple[range, ...]) -> None:
         """Take the points of the lines as axes."""
-        self.scan, self.ranges, self.rows = scan, ranges, rows
+        self.scan, self.ranges = scan, ranges
         self.lines = [Axis(len(one)) for one in ranges]
         change: dict[Axis, tuple[Axis, Ints]] = {}
         for line, axis, some in zip(scan.lines, self.lines, ranges, strict=True):
@@ -376,62 +372,39 @@ class _Block:
 
     # -------------------------------------------------------- places
 
-    def chunks(self) -> Iterator[tuple[Evaluation | None, list[_Trip]]]:
-        """Yield trips that are evaluated together as far as they do not depend on the state."""
-        loop, look_up = self.scan.recurrence.loop, self.scan.run.look_up
-        start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
-        every = trips(loop, start.range[0], stop.range[1])
-        many, full = max(1, AHEAD // max(1, self.rows)), list[int]()
-        for trip in every:
-            tests = [start + Field(-trip - 1), stop * -1 + Field(trip)]
-            one = self._trip(trip, tests)
-            if one is None:
-                full.append(trip)
-            if full and (one or len(full) == many):
-                yield self._together(full)
-                full = []
-            if one:
-                yield None, [one]
-        if full:
-            yield self._together(full)
+    def trips(self) -> Iterator[_Trip]:
+        """Yield the trips that some points do."""
+        loop, run = self.scan.recurrence.loop, self.scan.run
+        start, stop = (index_field(i, self.env, run.look_up) for i in (loop.start, loop.stop))
+        for number in trips(loop, start.range[0], stop.range[1]):
+            env = {**self.env, loop.var: Field(number)}
+            tests = [start + Field(-number - 1), stop * -1 + Field(number)]
+            if self.guard is not None:
+                tests.append(Evaluation(run, env).place(self.guard))
+            trip = self._trip(env, [test for test in tests if test.range[1] >= 0])
+            if trip is not None:
+                yield trip
 
-    def _together(self, turns: list[int]) -> tuple[Evaluation, list[_Trip]]:
-        """Return trips that all points do."""
-        axis, var = Axis(len(turns), apart=True), self.scan.recurrence.loop.var
-        moving = {var: Field(0, (((axis,), np.array(turns, np.int64)),))}
-        ahead = Evaluation(self.scan.run, self.env | moving, self.outer, frozenset({var}))
-        out: list[_Trip] = []
-        for turn, trip in enumerate(turns):
-            env = {**self.env, var: Field(trip)}
-            ev = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
-            ev.ahead, ev.turn = ahead, (axis, turn)
-            out.append(_Trip(ev))
-        return ahead, out
-
-    def _trip(self, trip: int, tests: list[Field]) -> _Trip | Literal[False] | None:
-        """Return a trip that some points do, None where all do it, False where none does."""
-        run, env = self.scan.run, {**self.env, self.scan.recurrence.loop.var: Field(trip)}
-        if self.guard is not None:
-            tests.append(Evaluation(run, env).place(self.guard))
-        tests = [test for test in tests if test.range[1] >= 0]
+    def _trip(self, env: dict[str, Field], tests: list[Field]) -> _Trip | None:
+        """Return a trip that is done where tests are below zero, None where they nowhere are."""
+        every = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
         if not tests:
-            return None
+            return _Trip(every)
         if any(test.range[0] >= 0 for test in tests):
-            return False
+            return None
         along, *others = joined(test.axes for test in tests)
         if others or any(along not in own for own in self.axes.values()):
-            return _Trip(Evaluation(run, env, self.outer, self.own, self.entry), tests=tuple(tests))
+            return _Trip(every, tests=tuple(tests))
         goes = np.logical_and.reduce([test.over((along,)) < 0 for test in tests])
         which = np.flatnonzero(goes)
         if which.size in (0, goes.size):
-            return None if which.size else False
+            return _Trip(every) if which.size else None
         axis, first = Axis(which.size), run_of(which)
         change = {along: (axis, which)}
         moved = {name: _folded(x.moved(change)) for name, x in env.items() if along in x.axes}
         own = frozenset(moved) | self.own
         some = which if first is None else slice(first, first + which.size)
-        ev = Evaluation(run, env | moved, self.outer, own, self.entry)
-        return _Trip(ev, along, (axis, some))
+        return _Trip(replace(every, env=env | moved, own=own), along, (axis, some))
 
     def entry(self, ev: Evaluation, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""
@@ -448,12 +421,9 @@ class _Block:
             p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
         }
         owned = set[str]()
-        for ahead, several in self.chunks():
-            for trip in several:
-                self._follow(trip, owned)
-                trip.ev.forget()
-            if ahead is not None:
-                ahead.forget()
+        for trip in self.trips():
+            self._follow(trip, owned)
+            trip.ev.forget()
         outer.forget()
         return self.state
 

@@ -72,10 +72,9 @@ LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of arrays, the only one of its kind: so many points, taken ``apart`` one by one."""
+    """An axis of arrays, the only one of its kind, of so many points."""
 
     size: int
-    apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,14 +114,6 @@ class Value:
         axes = (*self.axes, axis)
         return Value(axes, self.whole(axes), self.type)
 
-    def at(self, axis: Axis, point: int) -> Value:
-        """Return the value at a point of an axis."""
-        if axis not in self.axes:
-            return self
-        mode = self.axes.index(axis)
-        axes = (*self.axes[:mode], *self.axes[mode + 1 :])
-        return Value(axes, taken(self.array, (slice(None),) * mode + (point,)), self.type)
-
     def over(self, axes: tuple[Axis, ...]) -> Array:
         """Return the array over more axes, of extent 1 where it is the same."""
         return spread(self.array, self.axes, axes)
@@ -351,14 +343,14 @@ FEW = 1 << 10
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
     """Return ``start`` plus the sum of ``x * y`` over an axis, accumulated in a type.
 
-    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns.
+    Axes of both factors are the batch; axes of one its rows or columns.
     Floats are summed in float32, in any order; integers are exact; narrow accumulators round every
     ``step`` terms.
     """
     if over not in x.axes or over not in y.axes:
         x, y = (one.wide(over) for one in (x, y))
     every = (axis for axis in joined((x.axes, y.axes)) if axis is not over)
-    batch = tuple(a for a in every if a.apart or (a in x.axes and a in y.axes))
+    batch = tuple(a for a in every if a in x.axes and a in y.axes)
     owns = [tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y)]
     batch += tuple(a for z, own in zip((x, y), owns, strict=True) for a in _scattered(z, own))
     rows, columns = (tuple(a for a in own if a not in batch) for own in owns)
