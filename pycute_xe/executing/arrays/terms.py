@@ -89,7 +89,7 @@ class Field:
         """The axes by which it changes, those with the longest steps first if each has a part."""
         parts = self.parts
         if len(parts) > 1 and all(len(axes) == 1 for axes, _ in parts):
-            parts = sorted(parts, key=lambda part: -int(np.ptp(part[1][:2])) if part[1].size else 0)
+            parts = sorted(parts, key=lambda part: -abs(int(part[1][-1:].sum() - part[1][:1].sum())))
         return tuple(dict.fromkeys(axis for axes, _ in parts for axis in axes))
 
     def __add__(self, other: Field) -> Field:
