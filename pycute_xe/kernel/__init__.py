@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.rope import rope
     from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
     from pycute_xe.kernel.serving.softmax_rows import softmax_rows
-    from pycute_xe.kernel.spec.equations import read_specification
     from pycute_xe.kernel.spec.expression import (
         Element,
         Expression,
@@ -87,6 +86,7 @@ if TYPE_CHECKING:
         rounded_to,
         total,
     )
+    from pycute_xe.kernel.spec.reading import read_specification
     from pycute_xe.kernel.spec.scatters import Scatter
     from pycute_xe.kernel.spec.specification import Claim, Specification
     from pycute_xe.kernel.spec.tables import (
