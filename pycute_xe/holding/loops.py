@@ -82,10 +82,10 @@ def claims_of(
 
 def _counters(kernel: Kernel) -> frozenset[str]:
     """Return the names that are never negative."""
-    loops = (s for s in kernel.statements() if isinstance(s, Loop))
-    counted = {s.var for s in loops if s.start.is_constant and s.start.offset >= 0}
-    grid = {name for name, _ in kernel.grid}
-    return frozenset(counted | grid | {SUBGROUP_INDEX, ELEMENT_INDEX})
+    loops = [s for s in kernel.statements() if isinstance(s, Loop)]
+    below = {s.var for s in loops if not s.start.is_constant or s.start.offset < 0}
+    names = {name for name, _ in kernel.grid} | {s.var for s in loops}
+    return frozenset((names - below) | {SUBGROUP_INDEX, ELEMENT_INDEX})
 
 
 @dataclass(frozen=True)
