@@ -51,7 +51,10 @@ class Recurrence:
         """The two lines."""
         time, *others = self.indices
         first, later = (",".join((i, *others)) for i in ("0", f"{time}+1"))
-        return f"{self.name}[{first}] = {self.start}\n{self.name}[{later}] = {self.step}"
+        pairs = zip(self.indices, self.extents, strict=True)
+        spans = ", ".join(f"{i} < {n}" for i, n in pairs if n.terms and not n.is_simple)
+        step = f"{self.step} for {spans}" if spans else self.step
+        return f"{self.name}[{first}] = {self.start}\n{self.name}[{later}] = {step}"
 
 
 def at_places(value: Expression, names: Mapping[str, Index], inner: str = "") -> Expression:
