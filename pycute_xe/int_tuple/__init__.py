@@ -26,14 +26,16 @@ from pycute_xe.int_tuple.indexing import (
     round_up,
     shape_div,
 )
-from pycute_xe.int_tuple.merging import merge, merged, unbounded
 from pycute_xe.int_tuple.nesting import (
     congruent,
     depth,
     flatten_tuple,
     leaves,
+    merge,
+    merged,
     rank_of,
     transform_leaf,
+    unbounded,
     unflatten_tuple,
     weakly_congruent,
 )

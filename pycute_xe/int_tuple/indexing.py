@@ -7,8 +7,7 @@ from typing import Any
 
 from pycute_xe.basis import ArithTuple, Basis, BasisSum
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
-from pycute_xe.int_tuple.merging import unbounded
-from pycute_xe.int_tuple.nesting import congruent, leaves
+from pycute_xe.int_tuple.nesting import congruent, leaves, unbounded
 from pycute_xe.signatures import STUMBLES, blame, demand_leaf, typed
 from pycute_xe.typing import (
     TUPLE,

@@ -108,6 +108,9 @@ def test_a_distance_beside_a_token_is_of_the_sources() -> None:
     assert read_text(text).lines[0].waits.distances == (("F", 3),)
     text = "(W) add (1|M0) r104.13<1>:d r4.15<0;1,0>:d 32:w {@5,$4.src}"
     assert read_text(text).lines[0].waits.distances == (("I", 5),)
+    # Behind two of integers; the one that wrote r254 and the next, where long ones had a pipe.
+    text = "(W) mov (1|M0) r5.0<1>:q r254.2<0;1,0>:q {@2,$2.dst}"
+    assert read_text(text).lines[0].waits.distances == (("I", 2),)
 
 
 @needs_compiler

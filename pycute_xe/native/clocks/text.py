@@ -170,9 +170,9 @@ def _is_option(option: str) -> bool:
     return "$" not in option and "@" not in option
 
 
-_PIPE = {"f": "F", "hf": "F", "bf": "F", "bf8": "F", "hf8": "F", "tf32": "F", "df": "L",
-         "q": "L", "uq": "L"}  # fmt: skip
-"""The pipe that a distance without one means, by the type of a source; else that of integers."""
+_PIPE = {"f": "F", "hf": "F", "bf": "F", "bf8": "F", "hf8": "F", "tf32": "F", "df": "L"}
+"""The pipe that a distance without one means, by the type of a source; else that of integers, also
+where they have 64 bits: compilers write ``I`` behind ``add r65.4<1>:q``, for pvc and for bmg."""
 
 
 def _pipes(sources: list[str]) -> list[str]:
