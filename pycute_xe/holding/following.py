@@ -431,9 +431,9 @@ def _(walker: Follower, statement: Loop) -> None:
         inner.run(statement.body)
         return inner.state
 
-    def promised(name: str, when: str, followed: Content, claimed: Content) -> None:
+    def promised(name: str, when: str, followed: Content, claimed: tuple[Content, ...]) -> None:
         inside = walker.around if when == "start" else (*walker.around, statement)
-        promise = Promise(statement, inside, name, when, followed, claimed)
+        promise = Promise(statement, inside, name, when, followed, *claimed)
         walker.followed.promises.append(promise)
 
     written = _known(written_by(statement.body), walker.state)

@@ -93,7 +93,7 @@ def test_states_follow_where_that_is_sure() -> None:
     n, t = Index("n"), Index("t")
 
     def shown(time: Index) -> str:
-        return str(unfolded(Element("S", (time, n)), computes.defines, frozenset({"t"})))
+        return str(unfolded(Element("S", (time, n)), computes.rules, frozenset({"t"})))
 
     assert shown(Index()) == "S0[n]"
     assert shown(t) == "S[t,n]"
