@@ -396,7 +396,7 @@ def opened(kernel: Kernel) -> Kernel:
         return kernel
     states = tuple(one.operand for one in computes.defines)
     claims = tuple(
-        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.variables)))
+        replace(c, value=unfolded(c.value, computes.rules, frozenset(c.variables)))
         for c in computes.claims
     )
     return replace(

@@ -24,7 +24,7 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import InputError
-from pycute_xe.holding import arithmetic as computing, nodes as placing, patience
+from pycute_xe.holding import arithmetic as computing, elements as placing, patience
 from pycute_xe.holding.patience import a_while, allowed, at_most, charge, remembered, work_left
 from pycute_xe.kernel import Kernel
 from pycute_xe.verifying import Verdict
@@ -102,6 +102,7 @@ def test_another_process_with_other_hashes_answers_alike(first: dict[str, Any], 
     assert json.loads(done.stdout) == first[str(work)]
 
 
+@pytest.mark.long
 def test_more_work_decides_no_less(first: dict[str, Any]) -> None:
     for name in KERNELS:
         of = [first[str(work)][name][0][1:] for work in WORK]
@@ -199,6 +200,7 @@ def test_following_stops_where_its_time_is_over(
         assert all("the machine was too slow for the budgeted work" in why for why in stopped)
 
 
+@pytest.mark.long
 def test_a_clock_that_stands_still_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "perf_counter", lambda: 0.0)
     cut = cx.verify(KERNELS["attention"], budget=0.05)

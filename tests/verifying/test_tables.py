@@ -105,6 +105,7 @@ def shifted(name: str, by: int) -> Kernel:
 @pytest.mark.parametrize(
     ("name", "by"), sampled([("lengths", 1), ("lengths", -1), ("pages", 1)], 1)
 )
+@pytest.mark.long
 def test_a_slip_is_disproved_by_tables(name: str, by: int) -> None:
     kernel = shifted(name, by)
     verdict = cx.verify(kernel)
