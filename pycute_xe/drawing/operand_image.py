@@ -8,9 +8,10 @@ import numpy as np
 
 from pycute_xe.drawing.images import Image
 from pycute_xe.errors import KernelError, UndecidableError
+from pycute_xe.holding.elements import Content
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Call, Choice, Content, Converted, Leaf, Node, Picked
+from pycute_xe.holding.nodes import Call, Choice, Converted, Leaf, Node, Picked
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir import statements as ir
 

@@ -13,13 +13,13 @@ import numpy as np
 from pycute_xe.converting import bounds, convert
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.contents import Follower, combined, nothing
+from pycute_xe.holding.elements import Content, expanded, taken, whole
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
-    Content,
     Converted,
     Leaf,
     Node,
@@ -28,11 +28,9 @@ from pycute_xe.holding.nodes import (
     Scalar,
     Summed,
     Undefined,
-    expanded,
     mapped,
-    taken,
+    once,
     undecided,
-    whole,
 )
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
@@ -493,7 +491,7 @@ class _Computation:
         """Return the node of an expression; ``fragments`` is what fragments hold."""
 
         def inner(part: Expression) -> Node:
-            return self.of(part, fragments)
+            return once(self.of(part, fragments))
 
         match value:
             case Const(number_):
@@ -568,21 +566,14 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
 def follow_mma(walker: Follower, statement: Mma) -> None:
     """Add the product of two fragments to a third, depth by depth."""
     tables, op = multiplied(statement.mma), statement.mma.atom.op
-    name = walker.fresh("q")
-    sides: list[Node] = []
-    for fragment, table in ((statement.a, tables.a), (statement.b, tables.b)):
-        content = walker.read(statement, fragment)
-        node = content.single
-        if node is None and any(isinstance(p.node, Undefined) for p in content.parts):
-            node = Undefined()  # what is multiplied with the rest of it tells nothing
-        if node is None:
-            raise undecided(f"{fragment} is multiplied, and several statements filled it")
-        sides.append(expanded(node, table, name))
+    a, b = (_factor(walker, statement, side) for side in (statement.a, statement.b))
+    name = walker.names.of(a, b, "q")
     rows, columns = tables.c.shape
     row_of, column_of = np.empty(rows * columns, np.int64), np.empty(rows * columns, np.int64)
     row_of[tables.c] = np.arange(rows)[:, None]
     column_of[tables.c] = np.arange(columns)
-    product = Call("mul", (taken(sides[0], row_of), taken(sides[1], column_of)))
+    left, right = expanded(a, tables.a, name), expanded(b, tables.b, name)
+    product = Call("mul", (taken(left, row_of), taken(right, column_of)))
     depth = tables.a.shape[1]
     term = whole(rows * columns, Summed("sum", ((name, depth),), product))
     old = walker.read(statement, statement.accumulator)
@@ -596,3 +587,12 @@ def follow_mma(walker: Follower, statement: Mma) -> None:
         return Accumulated(op.D, start, (added,), tables.step)
 
     walker.state[statement.accumulator] = combined(old.count, (old, term), make)
+
+
+def _factor(walker: Follower, statement: Mma, fragment: str) -> Node:
+    content = walker.read(statement, fragment)
+    if content.single is None and any(isinstance(p.node, Undefined) for p in content.parts):
+        return Undefined()  # what is multiplied with the rest of it tells nothing
+    if content.single is None:
+        raise undecided(f"{fragment} is multiplied, and several statements filled it")
+    return content.single

@@ -9,20 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pycute_xe.holding.nodes import (
-    Carried,
-    Content,
-    Node,
-    Number,
-    Part,
-    Undefined,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.elements import Content, Part, whole
+from pycute_xe.holding.likeness import sums_within
+from pycute_xe.holding.nodes import Carried, Node, Number, Undefined, contains, undecided
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.arrays import Ints
@@ -176,13 +170,39 @@ class Followed:
 
 
 @dataclass(eq=False)
+class Names:
+    """Names for variables of sums; those of sums that cannot stand inside one another may agree.
+
+    What parts of a tile have in common is then one node in all of them.
+    """
+
+    number: Iterator[int] = field(default_factory=count)
+    shared: dict[int, tuple[Node, str]] = field(default_factory=dict[int, tuple[Node, str]])
+
+    def fresh(self, name: str) -> str:
+        """Return a name for a variable that no other has: no identity has two underscores."""
+        return f"{name}__{next(self.number)}"
+
+    def of(self, left: Node, right: Node, name: str) -> str:
+        """Return a name for the sum of a product: all products of one left side have the same.
+
+        Nothing may be put into the factors later, and no sum over it stand in one of them.
+        """
+        if id(left) not in self.shared:
+            self.shared[id(left)] = left, "" if contains(left, Carried) else self.fresh(name)
+        own = self.shared[id(left)][1]
+        inside = not own or own in sums_within(right) or contains(right, Carried)
+        return self.fresh(name) if inside else own
+
+
+@dataclass(eq=False)
 class Follower:
     """A walk through a kernel's statements with what every fragment holds so far."""
 
     kernel: Kernel
     state: dict[str, Content]
     followed: Followed
-    names: Iterator[int]
+    names: Names
     around: tuple[Around, ...] = ()
     active: tuple[bool, ...] = ()
     settled: dict[int, tuple[str, Content]] = field(default_factory=dict[int, tuple[str, Content]])
@@ -211,8 +231,8 @@ class Follower:
                 self.state[name] = content
 
     def fresh(self, name: str) -> str:
-        """Return a name for a variable that no other has: no identity has two underscores."""
-        return f"{name}__{next(self.names)}"
+        """Return a name for a variable that no other has."""
+        return self.names.fresh(name)
 
 
 HOLDS: Meanings[Callable[[Follower, Statement], None]] = Meanings("holding")

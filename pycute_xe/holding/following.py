@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import TypeAlias
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow_reduce, tested
+from pycute_xe.holding.columns import some_columns
 from pycute_xe.holding.contents import (
     HOLDS,
     Around,
     Followed,
     Follower,
     Form,
+    Names,
     Promise,
     Read,
     Write,
@@ -25,6 +26,7 @@ from pycute_xe.holding.contents import (
     number,
     situated,
 )
+from pycute_xe.holding.elements import Content, of_some, substituted, taken, whole
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.loops import (
     Trial,
@@ -47,7 +49,6 @@ from pycute_xe.holding.memory import (
 from pycute_xe.holding.nodes import (
     Carried,
     Choice,
-    Content,
     Leaf,
     Lost,
     Node,
@@ -55,12 +56,9 @@ from pycute_xe.holding.nodes import (
     Recurrence,
     State,
     mapped,
-    of_some,
-    substituted,
-    taken,
     undecided,
-    whole,
 )
+from pycute_xe.holding.patience import remembering
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared
 from pycute_xe.holding.tables import moved
@@ -222,8 +220,9 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     memory = loaded_back(kernel, asked) if form == "proof" else {}
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
-    walker = Follower(kernel, state, Followed(memory), count(), form=form)
-    walker.run(kernel.body)
+    walker = Follower(kernel, state, Followed(memory), Names(), form=form)
+    with remembering():
+        walker.run(kernel.body)
     walker.followed.left.update(
         (name, walker.state[name]) for name in memory if name in walker.state
     )
@@ -243,7 +242,8 @@ def _(walker: Follower, statement: Load) -> None:
     old, tile = walker.state[fragment.name], walker.followed.memory.get(statement.operand)
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
-    leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
+    table = some_columns(table, elements)
+    leaf = Leaf(statement.operand, base, table, np.arange(elements.size))
     new = whole(elements.size, leaf)
     try:
         if isinstance(tile, Tile):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.elements import Content, substituted
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
-    Content,
     Converted,
     Leaf,
     Lost,
@@ -27,7 +27,6 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
     mapped,
-    substituted,
 )
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period

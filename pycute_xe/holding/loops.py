@@ -10,12 +10,12 @@ import numpy as np
 
 from pycute_xe.holding.arithmetic import computed_in, tested
 from pycute_xe.holding.contents import Around, carried, combined, situated
+from pycute_xe.holding.elements import Content, substituted, whole
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
     Call,
     Choice,
-    Content,
     Converted,
     Leaf,
     Node,
@@ -24,9 +24,7 @@ from pycute_xe.holding.nodes import (
     Scalar,
     Summed,
     Undefined,
-    substituted,
     undecided,
-    whole,
 )
 from pycute_xe.holding.recurrences import Entering, adds, carried_in, renewed, unrolled
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk

@@ -18,25 +18,23 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Around, Follower, nothing, number, situated
+from pycute_xe.holding.elements import Content, Part, relocated, whole
 from pycute_xe.holding.nodes import (
     BESIDE,
     Call,
     Carried,
-    Content,
     Converted,
     Leaf,
     Node,
     Number,
-    Part,
     Picked,
     Undefined,
     contains,
     mapped,
-    relocated,
     undecided,
-    whole,
 )
-from pycute_xe.holding.tables import by_subgroup, copied
+from pycute_xe.holding.patience import remembered
+from pycute_xe.holding.tables import Copied, by_subgroup, copied
 from pycute_xe.kernel import (
     AtomicStore,
     If,
@@ -82,24 +80,40 @@ def placed(
     The table is (subgroup, element, mode of the operand). Subgroups that conditions around the
     statement leave out touch nothing.
     """
-    operand = kernel.operand(statement.operand)
-    tables = copied(statement.copy)
+    tables, rank = copied(statement.copy), len(kernel.operand(statement.operand).modes)
+    subgroups = tables.places.shape[0]
+    split = [by_subgroup(index, subgroups) for index in statement.at]
+    own, does = [numbers for _, numbers in split], tuple(doing(around, subgroups))
+
+    def make() -> Ints:
+        return _table_of(tables, statement.modes, rank, own, does)
+
+    key = statement.copy, statement.modes, rank, tuple(x.tobytes() for x in own), does
+    return tuple(rest for rest, _ in split), remembered(("placed", *key), make), tables.moves
+
+
+def _table_of(
+    tables: Copied,
+    modes: tuple[int | None, ...],
+    rank: int,
+    own: list[Ints],
+    does: tuple[bool, ...],
+) -> Ints:
+    """Return where register elements lie, relative to what all subgroups have in common."""
     subgroups, elements, _ = tables.places.shape
-    out = np.zeros((subgroups, elements, len(operand.modes)), dtype=np.int64)
+    out = np.zeros((subgroups, elements, rank), dtype=np.int64)
     outside = np.broadcast_to(tables.padded, (subgroups, elements)).copy()
-    for axis, mode in enumerate(statement.modes):
+    for axis, mode in enumerate(modes):
         if mode is None:
             outside |= tables.places[..., axis] != 0
         else:
             out[..., mode] += tables.places[..., axis]
-    base: list[Index] = []
-    for mode, index in enumerate(statement.at):
-        rest, own = by_subgroup(index, subgroups)
-        out[..., mode] += own[:, None]
-        base.append(rest)
-    outside[~np.array(doing(around, subgroups))] = True
+    for mode, numbers in enumerate(own):
+        out[..., mode] += numbers[:, None]
+    outside[~np.array(does)] = True
     out[outside] = FAR
-    return tuple(base), out, tables.moves
+    out.setflags(write=False)  # copies of other tiles have the same
+    return out
 
 
 # ------------------------------------------------------------ memory

@@ -26,6 +26,7 @@ __all__ = [
     "at_most",
     "charge",
     "remembered",
+    "remembering",
     "time_left",
     "too_hard",
     "work_left",
@@ -152,6 +153,16 @@ def remembered(key: Hashable, make: Callable[[], T]) -> T:
     if key not in account.kept:
         account.kept[key] = make()
     return account.kept[key]
+
+
+@contextmanager
+def remembering() -> Generator[None]:
+    """Remember what is made once while this is open, also where no work is counted."""
+    if _account.get() is not None:
+        yield
+        return
+    with allowed(inf):
+        yield
 
 
 def work_left() -> float:

@@ -14,13 +14,13 @@ import numpy as np
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import NOTHING, Apart, carried_by, guarded, taken_apart
 from pycute_xe.holding.contents import combined, loop_over
-from pycute_xe.holding.likeness import Turns, alike, period_of, pruned
+from pycute_xe.holding.elements import Content, relocated, substituted, taken
+from pycute_xe.holding.likeness import Turns, alike, period_of, pruned, sums_within
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
-    Content,
     Converted,
     Leaf,
     Lost,
@@ -32,9 +32,6 @@ from pycute_xe.holding.nodes import (
     Undefined,
     contains,
     mapped,
-    relocated,
-    substituted,
-    taken,
     undecided,
 )
 from pycute_xe.kernel import Index, Loop
@@ -303,6 +300,7 @@ class Entering:
         self.loop, self.before, self.out = loop, before, out
         self.fresh, self.ratios = fresh, ratios or {}
         self.entries: State = dict(known or {})
+        self.shared = ""
 
     def rescaled(self, written: tuple[str, ...]) -> dict[str, Ratio]:
         """Return what rescales which fragment, where it is known what that depends on."""
@@ -354,9 +352,24 @@ class Entering:
         """Put what a trip begins with for what is carried, as far as it is known."""
         return _resolved(node, self.entries, self.loop.var)
 
+    def variable(self, name: str) -> str:
+        """Return a name for the earlier trips, which sums that are not inside one another share.
+
+        What is put into such a sum is known here, where no other loop's start stands in it.
+        """
+        needs = carried_in(self.out[name], self.loop.var) - {name} | {self.ratios[name].fragment}
+        inside = [self.entries[one] for one in needs if one in self.entries]
+        nodes = [part.node for content in inside for part in content.parts]
+        around = (self.out[name], self.before[name], *inside)
+        if any(loops_carried_in(content) - {self.loop.var} for content in around):
+            return self.fresh(self.loop.var)
+        self.shared = self.shared or self.fresh(self.loop.var)
+        within = any(self.shared in sums_within(node) for node in nodes)
+        return self.fresh(self.loop.var) if within else self.shared
+
     def sum_of(self, name: str) -> Content:
         """Return a sum that every trip rescales."""
-        variable = self.fresh(self.loop.var)
+        variable = self.variable(name)
 
         def make(nodes: tuple[Node, ...]) -> Node:
             apart = scaled_apart(nodes[1], name, self.loop.var, {}, self.ratios[name])
@@ -427,6 +440,20 @@ def _put_in(var: str, earlier: State, turns: Turns, node: Node) -> Node:
 def carried_in(content: Content, loop: str) -> set[str]:
     """Return the fragments of which a content holds something from before a trip of a loop."""
     return set[str]().union(*(carried_by(part.node, loop) for part in content.parts))
+
+
+def loops_carried_in(content: Content) -> set[str]:
+    """Return the loops of which a content holds something from before a trip."""
+    loops: set[str] = set()
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Carried):
+            loops.add(x.loop)
+        return x
+
+    for part in content.parts:
+        mapped(part.node, leaf)
+    return loops
 
 
 def _resolved(

@@ -13,17 +13,9 @@ from functools import partial
 import numpy as np
 
 from pycute_xe.holding.contents import Around, Follower, Read, combined, situated
+from pycute_xe.holding.elements import Content, Part, relocated, whole
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
-from pycute_xe.holding.nodes import (
-    Choice,
-    Content,
-    Node,
-    Part,
-    Undefined,
-    relocated,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.nodes import Choice, Node, Undefined, undecided
 from pycute_xe.holding.periods import period
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore

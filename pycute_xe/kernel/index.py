@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from pycute_xe.errors import KernelError, quoted
@@ -190,16 +191,20 @@ class Index:
         >>> print((32 * Index("k")).substitute({"k": Index("j", 1)}))
         32*j+32
         """
-        out = Index(None, self.offset)
+        terms, offset = dict[Atom, int](), self.offset
         for atom, c in self.terms:
             if isinstance(atom, str):
-                new = values.get(atom, Index(atom))
+                if (new := values.get(atom)) is None:
+                    terms[atom] = terms.get(atom, 0) + c
+                    continue
             elif isinstance(atom, Quotient):
                 new = atom.index.substitute(values) // atom.divisor
             else:
                 new = Index.element(atom.operand, *(i.substitute(values) for i in atom.at))
-            out = out + new * c
-        return out
+            offset += c * new.offset
+            for inner, d in new.terms:
+                terms[inner] = terms.get(inner, 0) + c * d
+        return _collected(terms, offset)
 
     def __add__(self, other: Index | int) -> Index:
         """The sum."""
@@ -371,5 +376,6 @@ def _collected(terms: Mapping[Atom, int], offset: int) -> Index:
     return made
 
 
+@lru_cache(maxsize=4096)
 def _order(atom: Atom) -> tuple[int, str]:
     return (0 if isinstance(atom, str) else 1, str(atom))

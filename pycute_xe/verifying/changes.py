@@ -11,6 +11,7 @@ either, nothing orders them, whatever the sizes.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -42,6 +43,7 @@ from pycute_xe.kernel.ir.program import doing
 from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.faults import Facts, least
+from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.points import Space, index_text
 from pycute_xe.verifying.refusing import undecided
@@ -195,8 +197,13 @@ def _unclear(operand: str) -> UndecidableError:
 # is computed is equal in real numbers, which says nothing of its last bit.
 
 
-def check_races(space: Space, output: str, writes: list[Write]) -> None:
-    """Raise `UndecidableError` where two subgroups store results to one element of an output."""
+def check_races(
+    space: Space, output: str, writes: list[Write], joined: Sequence[Together] = ()
+) -> None:
+    """Raise `UndecidableError` where two subgroups store results to one element of an output.
+
+    ``joined`` are all of the writes, taken together.
+    """
     stores = touches(space, output)[1]
     if _is_apart(space.kernel, stores):
         return
@@ -204,7 +211,10 @@ def check_races(space: Space, output: str, writes: list[Write]) -> None:
     mine = [store for store in stores if id(store.statement) in computed]
     if not mine:
         return
-    ours, theirs = _stored(space, mine, ""), _stored(space, stores, "_w")
+    ours = _together(space, [one for one in joined if not _is_copied(one.write.node)], "")
+    theirs = _together(space, joined, "_w")
+    if ours is None or theirs is None:
+        ours, theirs = _stored(space, mine, ""), _stored(space, stores, "_w")
     every = (*ours.names, *(n for n in theirs.names if n not in ours.names))
     other = " or ".join(f"{n} != {n}_w" for n in (*space.naming.grid, "s"))
     if not (ours.to(every) & theirs.to(every)).within(other).is_empty:
@@ -214,6 +224,17 @@ def check_races(space: Space, output: str, writes: list[Write]) -> None:
             "give every element one writer",
             output=output,
         )
+
+
+def _together(space: Space, writes: Sequence[Together], suffix: str) -> Region | None:
+    """Return who stores to which element in writes that are taken together; None if unknown."""
+    out: Region | None = None
+    for write in writes:
+        region = write.stored(space, suffix)
+        if region is None:
+            return None
+        out = region if out is None else out | region
+    return out
 
 
 def _stored(space: Space, stores: list[Touch], suffix: str) -> Region:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from math import prod
 from typing import Any, TypeAlias
@@ -37,10 +38,11 @@ from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.evaluation import Extents, differ, value_with
 from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
+from pycute_xe.verifying.joining import Together, joined_writes
 from pycute_xe.verifying.laws import UNDEFINED
-from pycute_xe.verifying.least import smallest
-from pycute_xe.verifying.lookups import has_lookups
-from pycute_xe.verifying.making import with_tables
+from pycute_xe.verifying.least import has_no_tables, smallest
+from pycute_xe.verifying.lookups import has_lookups, is_lookup
+from pycute_xe.verifying.making import tables_at
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import Owner, owners
 from pycute_xe.verifying.points import Naming, Space, View, view_of
@@ -242,7 +244,11 @@ def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str,
         yield part, point
         there = part.within(_at(point, naming.sizes)).completed()
         last = there.greatest()
-        if last is not None and (last := with_tables(last)) not in seen:
+        if last is not None and there.lookups:  # elements of tables are small there, too
+            own = tuple(name for name in last if not is_lookup(name))
+            last = there.within(_at(last, own)).least()
+        last = last and tables_at(last)
+        if last is not None and last not in seen:
             seen.append(last)
             yield part.having(there.lookups).within(_at(last, there.names)), last
 
@@ -294,8 +300,8 @@ class Coverage(Faults):
             unwritten = left_out(self.space, output, mine)
             if unwritten is not None:
                 return self._unwritten_element(output, unwritten)
-        for write in whole:
-            missing = missing - self._covered(write, names, variables)
+        for region in self._regions(output, whole, names, variables):
+            missing = missing - region
         if self.kernel.operand(output).role == "inout":
             return self._not_kept(output, missing, names)
         point = smallest(missing, self.space.naming)
@@ -326,15 +332,43 @@ class Coverage(Faults):
         wanted = claim.value({name: name for name in claim.names})
         return self.shown(output, _unwritten(missing), (before, wanted), failed)
 
+    @cached_property
+    def _joined(self) -> dict[str, list[Together] | None]:
+        return {}
+
+    def joined(self, output: str) -> list[Together] | None:
+        """Return the writes of an output taken together; None where some stand alone."""
+        if output not in self._joined:
+            mine = [write for write in self.followed.writes if write.statement.operand == output]
+            self._joined[output] = None
+            with suppress(UndecidableError):
+                self._joined[output] = joined_writes(self.space, mine)
+        return self._joined[output]
+
+    def _regions(
+        self, output: str, writes: list[Write], names: Names, owners: Names
+    ) -> Iterator[Region]:
+        """Yield the elements that stores write, and who owns them."""
+        joined = self.joined(output) if owners and len(writes) > FEW else None
+        if joined is None:
+            yield from (self._covered(write, names, owners) for write in writes)
+            return
+        for one in joined:
+            yield self._reached(one.write, one.view, one.points, names, owners)
+
     def _covered(self, write: Write, names: Names, owners: Names) -> Region:
         """Return the elements that a store writes, and who owns them."""
         view = view_of(write)
         if not owners and any(map(has_lookups, self.space.written_at(write, view)[1])):
             return covered(self.space, write, view, names, names)
+        return self._reached(write, view, self.space.points(write, view), names, owners)
+
+    def _reached(
+        self, write: Write, view: View, points: Region, names: Names, owners: Names
+    ) -> Region:
         targets = self.space.targets(write, view)
         link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-        every = (*self.space.naming.sizes, *names, *owners)
-        return self.space.points(write, view).to(every, link)
+        return points.to((*self.space.naming.sizes, *names, *owners), link)
 
     def _owners(self, writes: list[Write], names: Names) -> tuple[Owner, ...]:
         """Return who owns the rows of an output where tables share them out."""
@@ -405,7 +439,7 @@ class Coverage(Faults):
     ) -> Failure | None:
         """Return the failure at the first point that is tried at which a replay shows it.
 
-        Raises `UndecidableError` where none does.
+        None where no tables have such a point. Raises `UndecidableError` where no replay shows it.
         """
         goes_on = a_while(WORK)
         for where, point in narrowed(difference.points, self.space.naming):
@@ -415,6 +449,8 @@ class Coverage(Faults):
                     return failure and replace(failure, points=difference.points)
             if not goes_on():
                 break
+        if has_no_tables(difference.points):
+            return None
         raise _agreeing(output, difference)
 
     def demand_seen(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
+from typing import Self
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.converting import greatest
@@ -68,6 +70,13 @@ class Facts:
         self.promised: set[str] = set()
         self._inside: dict[Looked, bool] = {}
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
+
+    def within(self, condition: str) -> Self:
+        """Return the same facts, of sizes that meet a condition."""
+        part = copy(self)
+        part.space, part._inside = self.space.within(condition), {}
+        part.__dict__.pop("points", None)
+        return part
 
     @cached_property
     def _disorder(self) -> Disorder | UndecidableError | None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from math import inf, isfinite
 from typing import TypeAlias
 
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
-from pycute_xe.holding.patience import charge
+from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.refusing import undecided
@@ -82,6 +82,18 @@ class Atom:
 
     name: str
     arguments: tuple[Formula, ...]
+    _hash: int = field(init=False, compare=False, repr=False)
+    level: int = field(init=False, compare=False, repr=False)
+    """How many functions it has inside of one another."""
+
+    def __post_init__(self) -> None:
+        level = max((term.level for f in self.arguments for term in f), default=-1)
+        object.__setattr__(self, "level", level)
+        object.__setattr__(self, "_hash", hash((self.name, self.arguments)))
+
+    def __hash__(self) -> int:
+        """Return the hash, which is asked often."""
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,20 @@ class Term:
     atoms: tuple[Atom, ...] = ()
     over: tuple[Bounds, ...] = ()
     guards: tuple[str, ...] = ()
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = self.scale, self.places, self.atoms, self.over, self.guards
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        """Return the hash, which is asked often."""
+        return self._hash
+
+    @property
+    def level(self) -> int:
+        """How many functions it has inside of one another."""
+        return max((atom.level for atom in self.atoms), default=-1) + 1
 
     @property
     def signature(self) -> str:
@@ -153,15 +179,11 @@ def alike(terms: Formula) -> Formula:
 
 def _renamed(term: Term) -> Term:
     """Name the variables of a sum by their order, so that equal terms look alike."""
+    if not term.over:
+        return term
     # A level for each sum inside, so that no inner variable takes an outer one's name.
-    level = _level(term)
-    names = {b.name: f"b{level}_{i}" for i, b in enumerate(term.over)}
-    return substituted(term, names) if names else term
-
-
-def _level(term: Term) -> int:
-    inner = (_level(t) for atom in term.atoms for f in atom.arguments for t in f)
-    return max(inner, default=-1) + 1
+    names = {b.name: f"b{term.level}_{i}" for i, b in enumerate(term.over)}
+    return substituted(term, {old: new for old, new in names.items() if old != new})
 
 
 def multiply(left: Formula, right: Formula) -> Formula:
@@ -169,8 +191,9 @@ def multiply(left: Formula, right: Formula) -> Formula:
     products: list[Term] = []
     for x in left:
         for y in right:
-            first = _apart(x, 0)
-            other = _apart(y, len(x.over))
+            first, other = x, y
+            if x.over or x.atoms:  # else there is no variable that the other one's may be taken for
+                first, other = _apart(x, 0), _apart(y, len(x.over))
             products.append(
                 Term(
                     first.scale * other.scale,
@@ -221,6 +244,11 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
     """Return a term with variables renamed everywhere."""
     if not names:
         return term
+    key = "substituted", term, tuple(sorted(names.items()))
+    return remembered(key, lambda: _substituted(term, names))
+
+
+def _substituted(term: Term, names: dict[str, str]) -> Term:
     charge(TERM + TEXT * (len(term.places) + len(term.over) + len(term.guards)))
     return Term(
         term.scale,
@@ -353,6 +381,7 @@ def _times(x: float, y: float) -> float:
     return 0.0 if x == 0 or y == 0 else x * y
 
 
+@cache
 def of_type(numeric: Numeric) -> Span:
     """Return the span of a type's finite numbers.
 
@@ -401,6 +430,10 @@ def element(term: Term) -> Span:
 
 
 def _of_atom(atom: Atom) -> Span:
+    return remembered(("span", atom), lambda: _computed(atom))
+
+
+def _computed(atom: Atom) -> Span:
     kind, _, name = atom.name.rpartition(" ")
     if kind == "to":
         return _converted(span(atom.arguments[0]), as_numeric(name))

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pycute_xe.holding.contents import Write
-from pycute_xe.holding.likeness import joined, renamed, sums_within
+from pycute_xe.holding.likeness import joined, renamed as renamed_in, sums_within
 from pycute_xe.holding.nodes import Node
+from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import If, Index, Loop
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import mixes
+from pycute_xe.verifying.formula import renamed
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.regions import Region
 
@@ -24,11 +26,36 @@ __all__ = ["Together", "joined_writes"]
 
 @dataclass(frozen=True)
 class Together:
-    """Writes taken together, and their points."""
+    """Writes taken together, and their points, of which ``texts`` are the constraints.
+
+    ``alike`` tells whether the same subgroups do all of them.
+    """
 
     write: Write
     view: View
     points: Region
+    texts: tuple[str, ...]
+    alike: bool
+
+    def stored(self, space: Space, suffix: str) -> Region | None:
+        """Return who stores to which element: sizes, work-group, subgroup ``s``, and its index.
+
+        Names of all but sizes and index end in ``suffix``. None where it is not known who.
+        """
+        numbers = self.write.subgroups[self.view.subgroup].reshape(self.view.shape)
+        digits = as_digits(numbers) if self.alike else None
+        if digits is None:
+            return None
+        targets = space.targets(self.write, self.view)
+        index = tuple(f"u_{mode}" for mode in range(len(targets)))
+        texts = [*self.texts, f"s = {digits.text(self.view.names)}"]
+        texts += [f"{u} = {t}" for u, t in zip(index, targets, strict=True)]
+        grid = (*space.naming.grid, "s")
+        ends = {name: f"{name}{suffix}" for name in (*grid, *self.view.names)}
+        kept = (*space.naming.sizes, *(ends[name] for name in grid), *index)
+        names = (*kept, *(ends[name] for name in self.view.names))
+        where = " and ".join(f"({renamed(text, ends)})" for text in texts)
+        return Region.where(names, where).to(kept)
 
 
 def joined_writes(space: Space, writes: list[Write]) -> list[Together] | None:
@@ -91,14 +118,21 @@ def _together(space: Space, group: list[Write]) -> Together | None:
         elements=np.concatenate([w.elements for w in group]),
         node=node,
     )
-    if row is None:
-        view = view_of(write)
-        return Together(write, view, space.points(write, view))
-    return _below(space, group, write, row)
+    view, alike = (
+        view_of(write),
+        all(w.subgroups.tolist() == first.subgroups.tolist() for w in group),
+    )
+    below = "" if row is None else _below(space, group, write, view, row)
+    if below is None:
+        return None
+    points, texts = space.points(write, view), space.written_at(write, view)[1]
+    if below:
+        points, texts = points.within(below), (*texts, below)
+    return Together(write, view, points, texts, alike)
 
 
-def _below(space: Space, group: list[Write], write: Write, row: If) -> Together | None:
-    """Return writes whose rows lie before an end, each under a condition that says so."""
+def _below(space: Space, group: list[Write], write: Write, view: View, row: If) -> str | None:
+    """Return that rows lie before an end, which each write has as a condition; None if unknown."""
     step = dict(row.index.terms).get(SUBGROUP_INDEX, 0)
     rest = row.index - row.index.offset - Index(SUBGROUP_INDEX) * step
     rows = (one for w in group if (one := _row(w)) is not None)
@@ -108,10 +142,8 @@ def _below(space: Space, group: list[Write], write: Write, row: If) -> Together 
     mode = next((m for m, a in enumerate(apart) if (a == a.flat[0]).all()), None)
     if mode is None or SUBGROUP_INDEX in rest.names:
         return None
-    view = view_of(write)
     at = f"{space.naming.text(rest)} + {view.places[mode].text(view.names)}"
-    below = space.naming.text(row.below + int(apart[mode].flat[0]))
-    return Together(write, view, space.points(write, view).within(f"{at} < {below}"))
+    return f"{at} < {space.naming.text(row.below + int(apart[mode].flat[0]))}"
 
 
 def _named_alike(nodes: list[Node]) -> list[Node]:
@@ -120,6 +152,6 @@ def _named_alike(nodes: list[Node]) -> list[Node]:
     if len(set(map(len, named))) > 1:
         return nodes
     return [
-        node if own == named[0] else renamed(node, dict(zip(own, named[0], strict=True)))
+        node if own == named[0] else renamed_in(node, dict(zip(own, named[0], strict=True)))
         for node, own in zip(nodes, named, strict=True)
     ]

@@ -457,7 +457,7 @@ def _first_if_larger(left: Formula, right: Formula) -> Formula | None:
 
 def _arguments(formula: Formula, name: str) -> tuple[Formula, ...] | None:
     """Return the arguments of a function that a formula is; None where it is anything else."""
-    if len(formula) != 1 or len(formula[0].atoms) != 1:
+    if len(formula) != 1 or len(formula[0].atoms) != 1 or formula[0].atoms[0].name != name:
         return None
-    (atom,) = formula[0].atoms
-    return atom.arguments if formula == call(name, *atom.arguments) else None
+    (term,) = formula
+    return term.atoms[0].arguments if term == Term(1.0, (), term.atoms) else None

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.verifying.arguments import looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, add, substituted
 from pycute_xe.verifying.lookups import (
     Tables,
     as_index,
     current,
     is_lookup,
-    looks_up_by,
     table_name,
     text_of,
     variables_of,

@@ -27,6 +27,7 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import (
     AnyClaim,
     Claim,
+    Guard,
     Situated,
     is_inside,
     situated_elements,
@@ -48,7 +49,7 @@ from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
-from pycute_xe.verifying.joining import joined_writes
+from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import with_tables
@@ -232,8 +233,7 @@ def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[in
 def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str, Region] | None:
     """Return where a claim names an element outside its operand: a point, in words, all points.
 
-    Raises `UndecidableError` for indices known only in a run, and where conditions are around the
-    element, or a sum as long as another index says: then the value is computed as if it lay inside.
+    Raises `UndecidableError` for indices known only in a run.
     """
     modes = space.kernel.operand(claim.output).modes
     match claim:
@@ -248,13 +248,7 @@ def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str,
         point = smallest(region, space.naming)
         if point is None:
             continue
-        words = f"{one} is claimed, and lies outside {one.element.operand}"
-        variables = {name for name, _ in one.ranges}
-        plain = isinstance(claim, Claim) and not one.guards
-        if not plain or any(extent.names & variables for _, extent in one.ranges):
-            sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
-            raise undecided(f"{words} at {sizes}", "tighten the condition around it", claim=claim)
-        return point, words, region
+        return point, f"{one} is claimed, and lies outside {one.element.operand}", region
     return None
 
 
@@ -263,13 +257,25 @@ def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situate
 
     The latter where the place lies inside of the output.
     """
-    looked = (x for index in (*claim.at, *(e for _, e in claim.over)) for x in index.looked_up)
-    out = [Situated(Element(x.operand, x.at), claim.over) for x in looked]
+    out = [_looked_up(e, claim.over[:i], ()) for i, (_, e) in enumerate(claim.over)]
+    out += [
+        _looked_up(index, claim.over, claim.when[:i])
+        for i, pair in enumerate(claim.when)
+        for index in pair
+    ]
+    out += [_looked_up(index, claim.over, claim.when) for index in claim.at]
     pairs = zip(claim.at, modes, strict=True)
     inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
     values = situated_elements(claim.value, claim.over)
     inside = (*inside, *claim.when)
-    return [*out, *(replace(one, guards=(*inside, *one.guards)) for one in values)]
+    values = [replace(one, guards=(*inside, *one.guards)) for one in values]
+    return [*(one for some in out for one in some), *values]
+
+
+def _looked_up(
+    index: Index, ranges: tuple[tuple[str, Index], ...], guards: tuple[Guard, ...]
+) -> list[Situated]:
+    return [Situated(Element(x.operand, x.at), ranges, guards) for x in index.looked_up]
 
 
 def _outside(space: Space, one: Situated) -> Region:
@@ -320,8 +326,9 @@ class Questions(Loading, Counting):
             return changed
         views, points = self.views, self.points
         judged = [(i, w) for i, w in mine if not self._overwritten(i)]
-        if self._are_right_together([w for _, w in judged]):
-            check_races(self.space, output, [write for _, write in mine])
+        joined = self.joined(output) if len(judged) == len(mine) else None
+        if joined is not None and self._are_right(joined):
+            check_races(self.space, output, [write for _, write in mine], joined)
             return None
         failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
@@ -331,17 +338,34 @@ class Questions(Loading, Counting):
             check_races(self.space, output, [write for _, write in mine])
         return wrong
 
-    def _are_right_together(self, writes: list[Write]) -> bool:
+    def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
         try:
-            every = joined_writes(self.space, writes)
-            return every is not None and all(
-                self._wrong(one.write, one.view, one.points) is None for one in every
-            )
+            return all(map(self._is_right, joined))
         except TooHardError:
             raise
         except UndecidableError:
             return False
+
+    def _is_right(self, one: Together) -> bool:
+        write, view, points = one.write, one.view, one.points
+        claim = self.claim_of(write.statement.operand)
+        if isinstance(claim, Scatter):
+            return self._wrong(write, view, points) is None
+        actual, wanted = self._both(write, view, points, claim)
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        return self._compared(points, actual, wanted, numeric) is None
+
+    def _both(
+        self, write: Write, view: View, points: Region, claim: Claim
+    ) -> tuple[Formula, Formula]:
+        """Return what a store stores, and what is claimed of that place."""
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        targets = (f"({t})" for t in self.space.targets(write, view))
+        actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
+        names = dict(zip(claim.indices, targets, strict=True))
+        wanted = claimed(claim.value, self.space.naming, names, numeric)
+        return as_stored(numeric, actual), as_stored(numeric, collapsed(points, wanted))
 
     def _wrong_at_last(self, output: str) -> Failure | None:
         """Compare what lies in an output at the end with what is claimed.
@@ -439,13 +463,10 @@ class Questions(Loading, Counting):
         targets = self.space.targets(write, view)
         claim = self.claim_of(write.statement.operand)
         numeric = self.kernel.operand(write.statement.operand).value_type
-        actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         if isinstance(claim, Scatter):
+            actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
             return self._wrong_there(Named.of(self.space, claim), actual, write, view, points)
-        names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
-        wanted = claimed(claim.value, self.space.naming, names, numeric)
-        wanted = collapsed(points, wanted)
-        actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
+        actual, wanted = self._both(write, view, points, claim)
         wild = quotients(actual)
         if wild > WILD:
             point = tried(write, view, self.space, actual, wanted, self.extents)

@@ -7,7 +7,8 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.holding.arithmetic import Apart, taken_apart
-from pycute_xe.holding.nodes import Accumulated, Call, Carried, Node, Number, Scalar, Summed, whole
+from pycute_xe.holding.elements import whole
+from pycute_xe.holding.nodes import Accumulated, Call, Carried, Node, Number, Scalar, Summed
 from pycute_xe.holding.recurrences import Entering, scaled_apart
 from pycute_xe.kernel import Index, Loop
 

@@ -72,6 +72,7 @@ WRONG = {
 
 
 @every("name", WRONG)
+@pytest.mark.long
 def test_a_wrong_one_is_never_proved(name: str) -> None:
     verdict = cx.verify(WRONG[name])
     assert verdict.answer in ("disproved", "undecided"), verdict

@@ -48,6 +48,7 @@ from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = [
+    "Guard",
     "Situated",
     "is_inside",
     "never_negative",

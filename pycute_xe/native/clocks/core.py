@@ -72,6 +72,7 @@ class Outcome:
 class _Thread:
     number: int
     engine: int
+    place: int
     group: int
     path: Sequence[int]
     at: int = 0
@@ -180,7 +181,9 @@ class _Core:
         self.message, self.barrier = figures["message"], figures["barrier"]
         self.register = 64 / figures["return_bytes"]
         self.engines = [_Engine() for _ in range(engines)]
-        self.all = [_Thread(i, i % engines, i // group, path) for i, path in enumerate(paths)]
+        self.all = [
+            _Thread(i, i % engines, i // engines, i // group, path) for i, path in enumerate(paths)
+        ]
         for thread in self.all:
             self.engines[thread.engine].threads.append(thread)
         self.unit_free, self.depth = 0.0, int(figures["send_queue"])
@@ -224,9 +227,10 @@ class _Core:
         thread.ready, thread.cause, thread.by = ready, cause, by
 
     def possible(self, engine: _Engine, thread: _Thread) -> float:
-        """Return when a thread could start its next instruction as things are."""
-        if thread.ended:
-            return inf
+        """Return when a thread could start its next instruction as things are: when it is ready.
+
+        Or later, where others are in the way.
+        """
         unit, when = thread.unit, thread.ready
         if unit == 6:
             return when
@@ -267,7 +271,8 @@ class _Core:
         if step.what == "arrive":
             self.arrive(thread, now)
         if step.what == "end" or thread.at >= len(thread.path):
-            thread.ended, engine.locked = True, None if engine.locked is thread else engine.locked
+            thread.ended, thread.ready = True, inf
+            engine.locked = None if engine.locked is thread else engine.locked
         else:
             self.prepare(thread)
 
@@ -339,16 +344,15 @@ class _Core:
             order = order[cut:] + order[:cut]
         started = 0
         for thread in order:
-            if self.possible(engine, thread) <= now:
+            if thread.ready <= now and self.possible(engine, thread) <= now:
                 self.start(engine, thread, now)
-                engine.last = engine.threads.index(thread)
+                engine.last = thread.place
                 started += 1
                 if started == self.width:
                     break
         when = inf
         for thread in order:
-            at = self.possible(engine, thread)
-            if at < when:
+            if thread.ready < when and (at := self.possible(engine, thread)) < when:
                 when = at
                 if at <= engine.after:  # no sooner than this: the others make no difference
                     break
