@@ -206,10 +206,10 @@ def follow_loop(
         entering = Entering(loop, before, again, fresh, ratios, entering.entries)
     at_trip = early | entering.all(rest) | claims
     after = trial(before | at_trip, True)
-    for when, trip, held in (("start", loop.start, before), ("step", Index(loop.var) + 1, after)):
+    for when, trip, state in (("start", loop.start, before), ("step", Index(loop.var) + 1, after)):
         forms = [claims_of(kernel, loop, unwritten, trip, follows) for follows in (True, False)]
-        for name, entry in claims.items():
-            promised(name, when, held[name], (*(form[name] for form in forms), entry))
+        for name, begun in claims.items():
+            promised(name, when, state[name], (*(form[name] for form in forms), begun))
     surely = at_least(loop.stop - loop.start, kernel) >= 1
     result = dict(before)
     result |= _claimed_behind(kernel, loop, before, claims)

@@ -169,6 +169,8 @@ def test_rows_of_two_work_groups_are_marked() -> None:
     assert [cell.label for cell in picture.scene.panels[1].cells if cell.wrong] == ["0", "1"]
     assert "WRONG: 1 row is stored by several work-groups" in picture.text()
     assert "it is outside of D" in picture.svg  # row 6
+    early = cx.draw(k.build(), tables={"starts": [-1, 2, 5], "T": 6}).scene.panels[0]
+    assert [cell.label for cell in early.cells] == ["0", "·", "2", "3", "5", "·"]
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ class Chunks:
         k, wide, chunk = self.k, self.wide, self.chunk
         h, e = k.grid(h="H", e=Tiles("E", wide))
         k.load("s", self.first, self.part, at=(h, 0, e * wide))
-        held = f"S[{chunk}*c,h,row,{wide}*e + column]"
-        with k.loop("c", 0, Index("N"), holds={"s": held}) as c:
+        claim = f"S[{chunk}*c,h,row,{wide}*e + column]"
+        with k.loop("c", 0, Index("N"), holds={"s": claim}) as c:
             t = c * chunk
             self._decay("before", h, t)
             if self.delta:
