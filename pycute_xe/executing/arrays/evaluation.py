@@ -13,7 +13,6 @@ from math import copysign, prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.executing.arrays.recording import recorded
@@ -206,10 +205,12 @@ class Evaluation:
     def inside(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
         """Return where a sum's body is evaluated, its axis, and what must be below zero."""
         over = term.given[1]
-        key: Any = term.number if any(len(bound) == 3 for bound in over) else over
-        if key not in self.sums:
-            self.sums[key] = _opened(self, term)
-        return self.sums[key]
+        if over not in self.sums:
+            own = _Over(Axis(1))
+            for bound in over:
+                own = own.within(self, bound)
+            self.sums[over] = own.evaluation(self), own.axis, own.tests
+        return self.sums[over]
 
     def state(self, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""
@@ -219,20 +220,6 @@ class Evaluation:
         if ev is None or ev.states is None:
             raise undecided(f"{term.given[1]} is asked for outside its loop")
         return ev.states(self, term)
-
-
-def _opened(ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
-    own = _Over(Axis(1))
-    for bound in term.given[1]:
-        own = own.within(ev, bound)
-    inner = own.evaluation(ev)
-    if all(len(bound) == 2 for bound in term.given[1]):
-        return inner, own.axis, own.tests
-    nothing = _outside(inner, term.parts[0], own.axis)
-    if nothing is not None:
-        own = own.of(np.flatnonzero(~nothing))
-        inner = own.evaluation(ev)
-    return inner, own.axis, own.tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,32 +266,6 @@ class _Over:
         if masked and length.range[0] < length.range[1]:
             tests = (*tests, step + length.moved(change) * -1)
         return _Over(wide.axis, (*wide.fields, (bound[0], field)), tests)
-
-
-def _outside(ev: Evaluation, body: Lifted, axis: Axis) -> NDArray[np.bool_] | None:
-    """Return the points of a sum of products at which both factors lie outside operands."""
-    if body.kind is not Call or body.given[0] != "mul" or body.given[1] is not None:
-        return None
-    one, other = (_zeros(ev, part, axis) for part in body.parts)
-    both = one & other
-    return both if both.any() else None
-
-
-def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
-    """Return at which points of an axis a term is zero whatever the others are."""
-    out = np.zeros(axis.size, np.bool_)
-    if term.kind is Converted:
-        return _zeros(ev, term.parts[0], axis)
-    if term.kind is not Leaf:
-        return out
-    for place, extent in zip(term.places, ev.run.memory[term.given[0]].shape, strict=True):
-        if not place.names & ev.own:
-            continue
-        places = ev.place(place)
-        if places.axes == (axis,):
-            at = places.over((axis,))
-            out |= (at < 0) | (at >= extent)
-    return out
 
 
 # ---------------------------------------------------------------- kinds of terms

@@ -16,7 +16,7 @@ import numpy as np
 
 from pycute_xe.kernel.arrays import Array
 
-__all__ = ["Changed", "Tape", "decided", "is_recorded", "recorded", "unrecorded"]
+__all__ = ["Changed", "Tape", "decided", "recorded", "unrecorded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,11 +49,6 @@ class Recorded:
     def shape(self) -> tuple[int, ...]:
         """The extents."""
         return self.array.shape
-
-    @property
-    def size(self) -> int:
-        """How many elements it has."""
-        return self.array.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -158,11 +153,6 @@ def recorded(function: F) -> F:
         return function(*arguments, **named)
 
     return cast("F", call)
-
-
-def is_recorded(array: Array) -> bool:
-    """Whether an array is another one in each run: it may be changed."""
-    return isinstance(array, Recorded)
 
 
 def unrecorded(array: Array) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run
 from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
-from pycute_xe.executing.arrays.recording import is_recorded, recorded, unrecorded
+from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -33,7 +33,7 @@ from pycute_xe.executing.arrays.terms import (
     run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, copied, gathered, put, selected
+from pycute_xe.executing.arrays.values import Value, as_type, gathered, selected
 from pycute_xe.holding.nodes import Choice, Leaf, Recurrence, State, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
@@ -420,15 +420,14 @@ class _Block:
         self.state = {
             p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
         }
-        owned = set[str]()
         for trip in self.trips():
-            self._follow(trip, owned)
+            self._follow(trip)
             trip.ev.forget()
         outer.forget()
         return self.state
 
-    def _follow(self, trip: _Trip, owned: set[str]) -> None:
-        """Put what a trip leaves into the state; of ``owned`` fragments into the array at hand."""
+    def _follow(self, trip: _Trip) -> None:
+        """Put what a trip leaves into the state."""
         new: dict[str, Array] = {}
         for part in self.scan.parts.values():
             own = self.axes[part.name]
@@ -440,19 +439,11 @@ class _Block:
                 new[part.name] = self._mixed(part.name, new[part.name], trip.tests)
         if trip.some is None:
             self.state = new
-            owned.clear()
             return
-        for name, array in new.items():
-            if any(_overlap(array, other) for other in self.state.values()):
-                new[name] = copied(array)
         for name, array in new.items():
             mode = next(i for i, axis in enumerate(self.axes[name]) if axis is trip.axis)
             index = (slice(None),) * mode + (trip.some[1],)
-            if name in owned:
-                put(self.state[name], index, array)
-            else:
-                self.state[name] = _with(self.state[name], index, array)
-        owned.update(name for name in new if is_recorded(self.state[name]))
+            self.state[name] = _with(self.state[name], index, array)
 
     def _mixed(self, name: str, step: Array, tests: tuple[Field, ...]) -> Array:
         """Return what a trip leaves where it is done, and elsewhere the state as it was."""
@@ -469,10 +460,6 @@ def _with(array: Array, index: Any, new: Array) -> Array:
     out = array.copy()
     out[index] = new
     return out
-
-
-def _overlap(one: Array, other: Array) -> bool:
-    return np.may_share_memory(unrecorded(one), unrecorded(other))
 
 
 def _guard(parts: Iterable[_Part]) -> Place | None:
