@@ -6,7 +6,7 @@ inside that do not depend on it are evaluated outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial, reduce
 from math import copysign, prod
@@ -60,7 +60,7 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Evaluation", "Run", "demand_room"]
+__all__ = ["VALUES", "Evaluation", "Run", "demand_room", "reads"]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -220,6 +220,15 @@ class Evaluation:
         if ev is None or ev.states is None:
             raise undecided(f"{term.given[1]} is asked for outside its loop")
         return ev.states(self, term)
+
+
+def reads(run: Run, env: dict[str, Field], terms: Iterable[Lifted]) -> Iterator[tuple[Field, ...]]:
+    """Yield the places of each operand that terms read, variables of sums left out."""
+    for term in terms:
+        if term.kind is Leaf and term.places:
+            names = frozenset[str]().union(*(place.names for place in term.places))
+            ev = Evaluation(run, {**dict.fromkeys(names, Field()), **env})
+            yield tuple(map(ev.place, term.places))
 
 
 @dataclass(frozen=True, eq=False)
