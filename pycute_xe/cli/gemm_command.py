@@ -383,13 +383,14 @@ def _settled(name: str, array: NDArray[Any], kernel: Kernel, dtype: str | None) 
     """
     import numpy as np
 
-    from pycute_xe.executing.problem import as_matrix
+    from pycute_xe.executing.problem import as_array
     from pycute_xe.numeric import as_numeric
 
     wanted = kernel.operand(name).value_type
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        array = as_matrix(name, array, wanted, as_numeric(dtype) if dtype else None)
+        asked = as_numeric(dtype) if dtype else None
+        array = as_array(name, array, wanted, 2, asked, "multiplies")
     for warning in caught:
         click.echo(f"pycute-xe: warning: {warning.message}", err=True)
     room = np.zeros(array.nbytes + 64, np.uint8)

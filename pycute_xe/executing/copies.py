@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.arch import Surface, Target
+from pycute_xe.arch import Target
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
@@ -272,22 +272,11 @@ def _send(
             wrong = f"column {start[1]} begins inside a {message.bits}-bit element of the message"
             fix = f"begin at a multiple of {message.bits // bits}"
             raise InputError("run", {"copy": machine.atom, "at": start}, wrong, fix)
-        _move(machine, registers, message, surface, column + right, start[0] + down, offset)
+        move: Callable[..., int] = block2d.load if message.op == "load" else block2d.store
+        at = column + right, start[0] + down
+        move(machine.memory, registers, message, surface, *at, offset)
         offset += message.register_bytes(machine.target)
     return offset - first
-
-
-def _move(
-    machine: _Machine,
-    registers: RegisterFile,
-    message: Block2D,
-    surface: Surface,
-    x: int,
-    y: int,
-    offset: int,
-) -> None:
-    move: Callable[..., int] = block2d.load if message.op == "load" else block2d.store
-    move(machine.memory, registers, message, surface, x, y, offset)
 
 
 def _register_bytes(machine: _Machine) -> int:

@@ -17,7 +17,6 @@ from pycute_xe.executing.surfaces import (
     fetch,
     place,
     place_field,
-    place_pages,
     place_poison,
 )
 from pycute_xe.executing.thread import Env, Machine, Thread, launched, shared_room
@@ -55,12 +54,8 @@ def _placed(memory: Memory, problem: Problem, operand: Operand, target: Target) 
         if isinstance(given, Field):
             return place_field(memory, operand, given, target)
         return place(memory, operand, given, target)
-    counts = operand.is_counter
-    if problem.pages:
-        return place_pages(memory, operand, shape, target, 0 if counts else 0xFF)
-    if counts:
-        return place(memory, operand, problem.blank(operand.name), target)
-    return place_poison(memory, operand, shape, target)
+    byte = 0 if operand.is_counter else 0xFF
+    return place_poison(memory, operand, shape, target, byte, problem.pages)
 
 
 # ------------------------------------------------------------ launching

@@ -20,21 +20,11 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
 
-__all__ = ["Asked", "as_array", "as_matrix", "rounded", "Problem", "poison", "prepare", "Report"]
+__all__ = ["Asked", "as_array", "rounded", "Problem", "poison", "prepare", "Report"]
 
 
 Asked: TypeAlias = "Numeric | Mapping[str, Numeric] | None"
 """The type that inputs may be rounded to: one for all of that type, or one for each operand."""
-
-
-def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> NDArray[Any]:
-    """Return a 2-D array of the wanted type; `as_array` of two modes.
-
-    >>> from pycute_xe.numeric import as_numeric
-    >>> as_matrix("A", np.ones((2, 3)), as_numeric("bf16"), as_numeric("bf16")).dtype.name
-    'bfloat16'
-    """
-    return as_array(name, value, wanted, 2, asked, "multiplies")
 
 
 def as_array(

@@ -29,7 +29,6 @@ __all__ = [
     "plan",
     "fetch_part",
     "place_field",
-    "place_pages",
 ]
 
 
@@ -153,11 +152,22 @@ def place(memory: Memory, operand: Operand, array: NDArray[Any], target: Target)
 
 
 def place_poison(
-    memory: Memory, operand: Operand, shape: tuple[int, ...], target: Target
+    memory: Memory,
+    operand: Operand,
+    shape: tuple[int, ...],
+    target: Target,
+    byte: int = 0xFF,
+    pages: bool = False,
 ) -> Placed:
-    """Reserve legal surfaces whose every byte is all ones: NaN, until something is stored."""
+    """Reserve legal surfaces whose every byte is the same: all ones are NaN until one is stored.
+
+    ``pages`` of what is large are made where they are touched.
+    """
     planned = plan(operand, shape, target)
-    return _placed(memory, planned, np.full(planned.image(), 0xFF, np.uint8))
+    if not pages or planned.nbytes <= DENSE:
+        return _placed(memory, planned, np.full(planned.image(), byte, np.uint8))
+    made = memory.reserve(planned.nbytes, lambda at: np.full((at.size, PAGE), byte, np.uint8))
+    return replace(planned, base=made)
 
 
 def _placed(memory: Memory, planned: Placed, image: NDArray[np.uint8]) -> Placed:
@@ -178,20 +188,7 @@ def row_bytes(ordered: NDArray[Any], operand: Operand) -> NDArray[np.uint8]:
 
 def fetch(memory: Memory, placed: Placed) -> NDArray[Any]:
     """Read an operand back from memory, in the order of its modes."""
-    numeric, shape = placed.operand.value_type, placed.shape
-    extents = tuple(shape[mode] for mode in placed.order)
-    image = memory.array(placed.base, placed.image(), np.uint8)
-    count = -(-extents[-1] * numeric.bits // 8)
-    window = (*(slice(0, extent) for extent in extents[:-1]), slice(0, count))
-    data = np.ascontiguousarray(image[window])
-    dtype = host_dtype(numeric)
-    if numeric.bits >= 8:
-        out = data.view(dtype)
-    else:
-        flat = unpacked(data.reshape(-1), numeric).reshape(*extents[:-1], -1)
-        out = flat[..., : extents[-1]].astype(dtype)
-    back = np.argsort(placed.order)
-    return np.ascontiguousarray(out.reshape(extents).transpose(back))
+    return fetch_part(memory, placed, [range(extent) for extent in placed.shape])
 
 
 # ---------------------------------------------------------------- a user's arrays as they lie
@@ -273,18 +270,6 @@ def is_legal(operand: Operand, array: NDArray[Any], target: Target) -> bool:
 
 DENSE = 1 << 20
 """Bytes up to which memory is an array, also where pages would do."""
-
-
-def place_pages(
-    memory: Memory, operand: Operand, shape: tuple[int, ...], target: Target, byte: int
-) -> Placed:
-    """Reserve legal surfaces whose every byte is one number, made where they are touched."""
-    planned = plan(operand, shape, target)
-    if planned.nbytes <= DENSE:
-        image = np.full(planned.image(), byte, np.uint8)
-        return replace(planned, base=memory.place(image, align=64))
-    fill = memory.reserve(planned.nbytes, lambda at: np.full((at.size, PAGE), byte, np.uint8))
-    return replace(planned, base=fill)
 
 
 def place_field(memory: Memory, operand: Operand, field: Field, target: Target) -> Placed:

@@ -184,12 +184,8 @@ class Thread:
 
     def look_up(self, name: str, at: Sequence[int]) -> int:
         """Return an element of an integer operand as it is now, and note who looked."""
-        machine, observer = self.machine, self.watched("reads", name)
-        value = machine.look_up(name, at)
-        if observer is not None:
-            placed = machine.placed[name]
-            first, nbytes = placed.address(at), max(placed.operand.value_type.bits // 8, 1)
-            observer(np.arange(first, first + nbytes), machine.memory.read(first, nbytes))
+        value = self.machine.look_up(name, at)
+        _watched(self, "reads", name, at)
         return value
 
     def below(self, index: Index, limit: Index, env: Env, elements: int) -> Any:
@@ -335,11 +331,12 @@ def _kept(thread: Thread, statement: FetchAdd, ticket: int, env: Env) -> None:
     machine.trace.message("atomic", text, nbytes, np.arange(first, first + nbytes))
 
 
-def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None:
-    """Note who looked at a counter, or added to it: plain accesses of others may clash."""
-    observer, placed = thread.watched(does, name), thread.machine.placed[name]
+def _watched(thread: Thread, does: Does, name: str, at: Sequence[int]) -> None:
+    """Note who looked at an element, or added to it: plain accesses of others may clash."""
+    observer = thread.watched(does, name)
     if observer is not None:
-        address, nbytes = placed.address(at), placed.operand.value_type.bits // 8
+        placed = thread.machine.placed[name]
+        address, nbytes = placed.address(at), max(placed.operand.value_type.bits // 8, 1)
         observer(np.arange(address, address + nbytes), thread.machine.memory.read(address, nbytes))
 
 

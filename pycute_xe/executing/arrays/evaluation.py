@@ -6,14 +6,13 @@ inside that do not depend on it are evaluated outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial, reduce
 from math import copysign, prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.executing.arrays.recording import recorded
@@ -61,7 +60,7 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Evaluation", "Run", "demand_room"]
+__all__ = ["VALUES", "Evaluation", "Run", "demand_room", "reads"]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -206,10 +205,12 @@ class Evaluation:
     def inside(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
         """Return where a sum's body is evaluated, its axis, and what must be below zero."""
         over = term.given[1]
-        key: Any = term.number if any(len(bound) == 3 for bound in over) else over
-        if key not in self.sums:
-            self.sums[key] = _opened(self, term)
-        return self.sums[key]
+        if over not in self.sums:
+            own = _Over(Axis(1))
+            for bound in over:
+                own = own.within(self, bound)
+            self.sums[over] = own.evaluation(self), own.axis, own.tests
+        return self.sums[over]
 
     def state(self, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""
@@ -221,18 +222,13 @@ class Evaluation:
         return ev.states(self, term)
 
 
-def _opened(ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
-    own = _Over(Axis(1))
-    for bound in term.given[1]:
-        own = own.within(ev, bound)
-    inner = own.evaluation(ev)
-    if all(len(bound) == 2 for bound in term.given[1]):
-        return inner, own.axis, own.tests
-    nothing = _outside(inner, term.parts[0], own.axis)
-    if nothing is not None:
-        own = own.of(np.flatnonzero(~nothing))
-        inner = own.evaluation(ev)
-    return inner, own.axis, own.tests
+def reads(run: Run, env: dict[str, Field], terms: Iterable[Lifted]) -> Iterator[tuple[Field, ...]]:
+    """Yield the places of each operand that terms read, variables of sums left out."""
+    for term in terms:
+        if term.kind is Leaf and term.places:
+            names = frozenset[str]().union(*(place.names for place in term.places))
+            ev = Evaluation(run, {**dict.fromkeys(names, Field()), **env})
+            yield tuple(map(ev.place, term.places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,32 +275,6 @@ class _Over:
         if masked and length.range[0] < length.range[1]:
             tests = (*tests, step + length.moved(change) * -1)
         return _Over(wide.axis, (*wide.fields, (bound[0], field)), tests)
-
-
-def _outside(ev: Evaluation, body: Lifted, axis: Axis) -> NDArray[np.bool_] | None:
-    """Return the points of a sum of products at which both factors lie outside operands."""
-    if body.kind is not Call or body.given[0] != "mul" or body.given[1] is not None:
-        return None
-    one, other = (_zeros(ev, part, axis) for part in body.parts)
-    both = one & other
-    return both if both.any() else None
-
-
-def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
-    """Return at which points of an axis a term is zero whatever the others are."""
-    out = np.zeros(axis.size, np.bool_)
-    if term.kind is Converted:
-        return _zeros(ev, term.parts[0], axis)
-    if term.kind is not Leaf:
-        return out
-    for place, extent in zip(term.places, ev.run.memory[term.given[0]].shape, strict=True):
-        if not place.names & ev.own:
-            continue
-        places = ev.place(place)
-        if places.axes == (axis,):
-            at = places.over((axis,))
-            out |= (at < 0) | (at >= extent)
-    return out
 
 
 # ---------------------------------------------------------------- kinds of terms

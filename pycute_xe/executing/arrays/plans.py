@@ -82,7 +82,7 @@ class Plan:
                 else:
                     return out
             out, tape = self._blank(problem), Tape()
-            self._record(problem.sizes, problem.inputs, out, tables, tape)
+            self._record(problem, out, tables, tape)
         if tape.ended():
             while len(self.tapes) >= KEPT:
                 self.tapes.pop(next(iter(self.tapes)), None)
@@ -94,8 +94,7 @@ class Plan:
 
     def _record(
         self,
-        sizes: Mapping[str, int],
-        inputs: Mapping[str, Array],
+        problem: Problem,
         outputs: Mapping[str, Array],
         tables: Mapping[str, Array],
         tape: Tape,
@@ -105,14 +104,16 @@ class Plan:
         things = (*kernel.operands, *kernel.fragments, *kernel.shared)
         types = {thing.name: thing.value_type for thing in things}
         again = frozenset[tuple[str, str]]() if self.turns else self.again
-        memory = {name: tape.input(array) for name, array in inputs.items()}
+        memory = {name: tape.input(array) for name, array in problem.inputs.items()}
         out = {name: tape.input(array) for name, array in outputs.items()}
         for name, array in out.items():
             if self.turns:  # what is loaded is what others have left there
                 memory[name] = array
             elif name not in memory:
                 memory[name] = copied(array) if name in self.loaded else array
-        run = Run(kernel, sizes, memory, self.lifter, exits, tables, types=types, again=again)
+        run = Run(
+            kernel, problem.sizes, memory, self.lifter, exits, tables, types=types, again=again
+        )
         demand_sound(run, self.followed)
         places = tuple(written(run, one, self.looked) for one in self.stores)
         self._demand_apart(run, places)

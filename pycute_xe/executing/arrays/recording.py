@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pycute_xe.kernel.arrays import Array
 
-__all__ = ["Changed", "Tape", "decided", "is_recorded", "recorded", "unrecorded"]
+__all__ = ["Changed", "Tape", "decided", "recorded", "unrecorded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,8 +60,8 @@ class Recorded:
         return self.array.dtype
 
 
-Step = tuple[Callable[..., Any], Callable[[Any], Any], bool, int, tuple[int, ...]]
-"""A function, what takes its arguments, whether it is one; where the result goes, what ends."""
+Step = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
+"""A function, the places of its arguments and of its result, and of what ends with it."""
 
 
 @dataclass(eq=False)
@@ -70,9 +69,6 @@ class Tape:
     """Steps, in order, and the values that they begin with: those of arrays, and constants."""
 
     values: list[Any] = field(default_factory=list[Any])
-    noted: list[tuple[Callable[..., Any], tuple[int, ...], int]] = field(
-        default_factory=list["tuple[Callable[..., Any], tuple[int, ...], int]"]
-    )
     constants: dict[int, int] = field(default_factory=dict[int, int])
     steps: list[Step] = field(default_factory=list[Step])
     room: int = 0
@@ -98,11 +94,11 @@ class Tape:
         if result is None and not isinstance(arguments[0], Recorded):
             raise TypeError("an array that is no longer the same each time is changed")
         if self.room > ROOM:
-            self.noted.clear()
+            self.steps.clear()
             return None if result is None else Recorded(self, -1, result)
         places = tuple(x.place if isinstance(x, Recorded) else self._constant(x) for x in arguments)
         place = -1 if result is None else self._new(None)
-        self.noted.append((function, places, place))
+        self.steps.append((function, places, place, ()))
         return None if result is None else Recorded(self, place, result)
 
     def ended(self) -> bool:
@@ -111,15 +107,13 @@ class Tape:
             return False
         wanted, steps = set[int](), list[Step]()
         keep = {place for place, value in enumerate(self.values) if value is not None}
-        for function, places, place in reversed(self.noted):
+        for function, places, place, _ in reversed(self.steps):
             if place >= 0 and place not in wanted:
                 continue
             gone = tuple({*places} - wanted - keep)
             wanted.update(places)
-            taken = cast("Callable[[Any], Any]", itemgetter(*places))
-            steps.append((function, taken, len(places) == 1, place, gone))
+            steps.append((function, places, place, gone))
         self.steps = steps[::-1]
-        self.noted.clear()
         self.constants.clear()
         return True
 
@@ -127,9 +121,8 @@ class Tape:
         """Do all steps on other arrays. Raises `Changed` where numbers decide otherwise."""
         values = self.values.copy()
         values[: len(arrays)] = arrays
-        for function, taken, single, place, gone in self.steps:
-            got = taken(values)
-            result = function(got) if single else function(*got)
+        for function, places, place, gone in self.steps:
+            result = function(*[values[i] for i in places])
             if place >= 0:
                 values[place] = result
             for i in gone:
@@ -158,11 +151,6 @@ def recorded(function: F) -> F:
         return function(*arguments, **named)
 
     return cast("F", call)
-
-
-def is_recorded(array: Array) -> bool:
-    """Whether an array is another one in each run: it may be changed."""
-    return isinstance(array, Recorded)
 
 
 def unrecorded(array: Array) -> Array:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run
+from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run, reads
 from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
-from pycute_xe.executing.arrays.recording import is_recorded, recorded, unrecorded
+from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -33,8 +33,8 @@ from pycute_xe.executing.arrays.terms import (
     run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, copied, gathered, put, selected
-from pycute_xe.holding.nodes import Choice, Leaf, Recurrence, State, undecided
+from pycute_xe.executing.arrays.values import Value, as_type, gathered, selected
+from pycute_xe.holding.nodes import Choice, Recurrence, State, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
@@ -164,32 +164,24 @@ class _Scan:
     def _bundles(self) -> list[tuple[Key, ...]]:
         """Return which axes choose places together, and no operand is read along some alone."""
         near: dict[Key, set[Key]] = {key: {key} for key in self.axes}
-        reads: list[set[Key]] = []
+        whole_reads: list[set[Key]] = []
         names = {axis: key for key, axis in self.axes.items()}
-        for places in self._reads():
+        for places in reads(self.run, self.env, self._terms()):
             read = [{names[axis] for axis in field.axes if axis in names} for field in places]
-            reads.append(set[Key]().union(*read))
+            whole_reads.append(set[Key]().union(*read))
             for keys in read:
                 bundle = set[Key]().union(*(near[key] for key in keys))
                 near |= dict.fromkeys(bundle, bundle)
         out: list[tuple[Key, ...]] = []
         for key, bundle in near.items():
             wide = {k for k in bundle if self.axes[k].size > 1}
-            whole = all(not read & wide or wide <= read for read in reads)
+            whole = all(not read & wide or wide <= read for read in whole_reads)
             owners = (set(part.keys) & wide for part in self.parts.values())
             if not whole or any(own and own != wide for own in owners):
                 out.append((key,))
             elif not any(key in keys for keys in out):
                 out.append(tuple(k for k in self.axes if k in bundle))
         return out
-
-    def _reads(self) -> Iterator[tuple[Field, ...]]:
-        """Yield the places of each operand that is read, variables of sums left out."""
-        for term in self._terms():
-            if term.kind is Leaf and term.places:
-                names = frozenset[str]().union(*(place.names for place in term.places))
-                ev = Evaluation(self.run, {**dict.fromkeys(names, Field()), **self.env})
-                yield tuple(map(ev.place, term.places))
 
     def _terms(self) -> list[Lifted]:
         parts = self.parts.values()
@@ -420,15 +412,14 @@ class _Block:
         self.state = {
             p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
         }
-        owned = set[str]()
         for trip in self.trips():
-            self._follow(trip, owned)
+            self._follow(trip)
             trip.ev.forget()
         outer.forget()
         return self.state
 
-    def _follow(self, trip: _Trip, owned: set[str]) -> None:
-        """Put what a trip leaves into the state; of ``owned`` fragments into the array at hand."""
+    def _follow(self, trip: _Trip) -> None:
+        """Put what a trip leaves into the state."""
         new: dict[str, Array] = {}
         for part in self.scan.parts.values():
             own = self.axes[part.name]
@@ -440,19 +431,11 @@ class _Block:
                 new[part.name] = self._mixed(part.name, new[part.name], trip.tests)
         if trip.some is None:
             self.state = new
-            owned.clear()
             return
-        for name, array in new.items():
-            if any(_overlap(array, other) for other in self.state.values()):
-                new[name] = copied(array)
         for name, array in new.items():
             mode = next(i for i, axis in enumerate(self.axes[name]) if axis is trip.axis)
             index = (slice(None),) * mode + (trip.some[1],)
-            if name in owned:
-                put(self.state[name], index, array)
-            else:
-                self.state[name] = _with(self.state[name], index, array)
-        owned.update(name for name in new if is_recorded(self.state[name]))
+            self.state[name] = _with(self.state[name], index, array)
 
     def _mixed(self, name: str, step: Array, tests: tuple[Field, ...]) -> Array:
         """Return what a trip leaves where it is done, and elsewhere the state as it was."""
@@ -469,10 +452,6 @@ def _with(array: Array, index: Any, new: Array) -> Array:
     out = array.copy()
     out[index] = new
     return out
-
-
-def _overlap(one: Array, other: Array) -> bool:
-    return np.may_share_memory(unrecorded(one), unrecorded(other))
 
 
 def _guard(parts: Iterable[_Part]) -> Place | None:

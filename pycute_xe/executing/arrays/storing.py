@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.evaluation import Evaluation, Run
+from pycute_xe.executing.arrays.evaluation import Evaluation, Run, reads
 from pycute_xe.executing.arrays.lifting import boxed, lift
 from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import (
@@ -39,7 +39,7 @@ from pycute_xe.executing.arrays.values import Value, as_type, gathered, scattere
 from pycute_xe.holding.contents import Around, Write
 from pycute_xe.holding.likeness import joined as joined_nodes
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Leaf, State, Summed, undecided
+from pycute_xe.holding.nodes import State, Summed, undecided
 from pycute_xe.kernel import AtomicStore, If
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked
@@ -374,7 +374,9 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
     """
     ev = Evaluation(run, env)
     at, tests = _places(ev, one), tuple(map(ev.place, one.tests))
-    reads = _reads(run, env, one.term)
+    read = {
+        frozenset(joined(x.axes for x in places)) for places in reads(run, env, one.term.every())
+    }
     owners: dict[Axis, set[int]] = {}
     for mode, place in enumerate(at):
         for axis in place.axes:
@@ -383,7 +385,7 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
     change: dict[Axis, tuple[Axis, Ints]] = {}
     for mode, place in enumerate(at):
         mine = tuple(axis for axis in place.axes if owners[axis] == {mode})
-        if len(mine) < len(place.axes) or any(_spreads(read, mine) for read in reads):
+        if len(mine) < len(place.axes) or any(_spreads(each, mine) for each in read):
             apart = False
             continue
         if not mine:
@@ -398,17 +400,6 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
     fused = {name: field.moved(change) for name, field in env.items()}
     left = tuple(test.moved(change) for test in tests if test.axes or test.offset >= 0)
     return Written(Evaluation(run, fused), tuple(x.moved(change) for x in at), left, apart)
-
-
-def _reads(run: Run, env: dict[str, Field], term: Lifted) -> set[frozenset[Axis]]:
-    """Return the axes along which each operand of a term is read, those of sums left out."""
-    out: set[frozenset[Axis]] = set()
-    for one in term.every():
-        if one.kind is Leaf and one.places:
-            names = frozenset[str]().union(*(place.names for place in one.places))
-            ev = Evaluation(run, {**dict.fromkeys(names, Field()), **env})
-            out.add(frozenset(a for place in one.places for a in ev.place(place).axes))
-    return out
 
 
 def _spreads(read: frozenset[Axis], axes: tuple[Axis, ...]) -> bool:

@@ -86,10 +86,10 @@ class Field:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes by which it changes, those with the longest steps first if each has a part."""
+        """The axes by which it changes, those that reach furthest first if each has a part."""
         parts = self.parts
         if len(parts) > 1 and all(len(axes) == 1 for axes, _ in parts):
-            parts = sorted(parts, key=lambda part: -abs(int(part[1][-1:].sum() - part[1][:1].sum())))
+            parts = sorted(parts, key=lambda part: -int(np.ptp(part[1])) if part[1].size else 0)
         return tuple(dict.fromkeys(axis for axes, _ in parts for axis in axes))
 
     def __add__(self, other: Field) -> Field:

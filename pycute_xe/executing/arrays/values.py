@@ -165,16 +165,10 @@ def selected(mask: Array, then: Array, otherwise: Array, axes: tuple[Axis, ...])
 
     Where few points are of the second, these alone are looked at.
     """
-    shape = tuple(axis.size for axis in axes)
-    sides = (mask, then, otherwise), (~mask, otherwise, then)
-    boxes = [_box(~mask), _box(mask)]
-    rooms = [prod(len(range(n)[x]) for n, x in zip(shape, box, strict=True)) for box in boxes]
-    few = rooms[1] < rooms[0]
-    mask, most, rest = sides[few]
-    if 2 * rooms[few] > prod(shape):
-        return whole(_where(mask, most, rest), axes)
-    inner = mask[boxes[few]]
-    return _patched(inner if inner.any() else None, most, rest, boxes[few], shape)
+    shape, box = tuple(axis.size for axis in axes), _box(~mask)
+    if 2 * prod(len(range(n)[x]) for n, x in zip(shape, box, strict=True)) > prod(shape):
+        return whole(_where(mask, then, otherwise), axes)
+    return _patched(mask[box], then, otherwise, box, shape)
 
 
 def _box(mask: Array) -> tuple[slice, ...]:
@@ -193,13 +187,13 @@ _where = recorded(np.where)
 
 @recorded
 def _patched(
-    mask: Array | None, most: Array, rest: Array, box: tuple[slice, ...], shape: tuple[int, ...]
+    mask: Array, then: Array, rest: Array, box: tuple[slice, ...], shape: tuple[int, ...]
 ) -> Array:
     """Return an array with elements of another in a box, where a mask does not hold."""
-    out = np.empty(shape, most.dtype)
-    out[...] = most
+    out = np.empty(shape, then.dtype)
+    out[...] = then
     inner = rest[tuple(x if n > 1 else slice(None) for x, n in zip(box, rest.shape, strict=True))]
-    out[box] = inner if mask is None else np.where(mask, out[box], inner)
+    out[box] = np.where(mask, out[box], inner)
     return out
 
 
@@ -229,7 +223,7 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
             inside = inside & (index >= 0) & (index < extent)
             index = np.clip(index, 0, max(extent - 1, 0))
         at.append(index)
-    if not array.size or not all(shape):
+    if not prod((*array.shape, *shape)):
         return axes, np.zeros(shape, array.dtype)
     elements = whole(taken(array, tuple(at)), axes)
     if not inside.all():
