@@ -283,7 +283,11 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
-    laws = tuple(law.changed(partial(_renamed, naming)) for x in known for law in x.laws(modes))
+    laws = tuple(
+        replace(law.changed(partial(_renamed, naming)), says=str(x))
+        for x in known
+        for law in x.laws(modes)
+    )
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}
@@ -344,10 +348,12 @@ class Space:
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
         assumed = kernel.computes.tables if kernel.computes is not None else ()
         modes = {o.name: o.modes for o in kernel.operands}
-        apart = (
+        apart = [
             f"{self.naming.text(n)} <= {self.naming.text(b)}"
             for n, b in pigeonholes(assumed, modes)
-        )
+        ]
+        if apart:
+            self.tables.used |= set(map(str, assumed))
         self.sizes = (*sizes, *self.tables.of_sizes(), *apart)
 
     def extents(self, operand: str) -> tuple[str, ...]:

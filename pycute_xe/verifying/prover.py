@@ -460,6 +460,14 @@ def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
     return (*map(str, kernel.computes.tables), NO_WRAP)
 
 
+def _needed(assumptions: tuple[str, ...], questions: Questions) -> tuple[str, ...]:
+    """Return assumptions without those on tables of which a proof said nothing so far."""
+    tables, used = _assumed_of_tables(questions.kernel), questions.space.tables.used
+    needed = used & {*tables}
+    left = {*tables} - needed - ({NO_WRAP} if needed else set())
+    return tuple(one for one in assumptions if one not in left)
+
+
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
     start = perf_counter()
     reason, failure = "", None
@@ -492,6 +500,8 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
         answer = "needs" if condition else "disproved"
     real = (REAL + ", ".join(sorted(questions.real)),) if questions.real else ()
     assumptions = (*real, *asked.assumptions)
+    if answer == "proved":
+        assumptions = _needed(assumptions, questions)
     proof = Proof(
         asked.name, answer, asked.statement, assumptions, seconds, shown, condition, reason
     )

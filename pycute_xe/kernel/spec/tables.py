@@ -36,7 +36,8 @@ class Law:
     """For all values of variables: where all of ``when`` hold, one of ``then`` does.
 
     ``joined``: all of ``then`` do. ``total``: it may be said of places outside a table, too: some
-    values there keep it. ``late``: only needed to make tables.
+    values there keep it. ``late``: only needed to make tables. ``says`` is the assumption whose law
+    it is, in words.
     """
 
     over: tuple[tuple[str, Index], ...]
@@ -45,6 +46,7 @@ class Law:
     joined: bool = False
     total: bool = False
     late: bool = False
+    says: str = ""
 
     @property
     def of_pairs(self) -> str:
