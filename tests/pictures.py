@@ -11,6 +11,7 @@ from pycute_xe import Layout, Swizzle, draw
 from pycute_xe.arch.banks import Banks
 from pycute_xe.arch.lsc import parse
 from pycute_xe.drawing import Drawing
+from pycute_xe.kernel import kv_cache_write, moe_gemm
 from pycute_xe.kernel.schedules import StreamK
 
 BF16 = cx.XE_DPAS_TT(8, "f32", "bf16")
@@ -101,4 +102,11 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "bank conflicts": lambda: draw(Banks(32, 4).use(range(0, 16 * 256, 256), 4)),
     "plan": lambda: draw(StreamK(8).plan((2, 5, 64))),
     "counterexample": marked,
+    "rows of experts": lambda: draw(
+        moe_gemm(cx.workgroup_mma(BF16, (32, 64, 32), ((2, 1, 1), (1, 1, 0)))),
+        tables={"starts": [0, 10, 10, 11, 50], "longest": 39, "T": 52},
+    ),
+    "tokens in pages": lambda: draw(
+        kv_cache_write(page=16, depth=64), tables={"slots": [3, -1, 17, 18, 120], "P": 9}
+    ),
 }

@@ -270,6 +270,36 @@ def linear_attention(slots: bool) -> Callable[[Rng], Served]:
     return made
 
 
+def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
+    """A state that decays, which a value changes by what the state lacks of it with ``delta``."""
+
+    def made(rng: Rng) -> Served:
+        heads, depth, columns, many = 1, 16, 12, 3
+        tokens = many * (chunk or 5)
+        q, k = (random(rng, "f32", heads, tokens, depth) / 4 for _ in "qk")
+        v, begun = (random(rng, "f32", heads, n, columns) for n in (tokens, depth))
+        logs = np.zeros((heads, tokens + 1), np.float32)
+        logs[:, 1:] = -rng.random((heads, tokens)).cumsum(1) / 4
+        decay = np.exp(np.diff(wide(logs))).astype(np.float32)
+        rate = rng.random((heads, tokens)).astype(np.float32)
+        given: dict[str, Any] = {"Q": q, "K": k, "V": v, "S0": begun}
+        given |= {"B": logs, "N": many} if chunk else {"g": decay}
+        given |= {"beta": rate} if delta else {}
+        out, state = np.zeros((heads, tokens, columns)), wide(begun)
+        for t in range(tokens):
+            state = np.exp(wide(logs)[:, t + 1] - logs[:, t])[:, None, None] * state
+            new = wide(v)[:, t]
+            if delta:
+                lacks = new - np.einsum("hd,hde->he", wide(k)[:, t], state)
+                new = wide(rate)[:, t, None] * lacks
+            state = state + wide(k)[:, t, :, None] * new[:, None]
+            out[:, t] = np.einsum("hd,hde->he", wide(q)[:, t], state)
+        make = kinds.delta_rule if delta else kinds.linear_attention
+        return Served(make(depth, subgroups=1, chunk=chunk), given, (out, state), 1e-4)
+
+    return made
+
+
 # ------------------------------------------------------------ experts
 
 
@@ -372,6 +402,9 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "experts, tiles": moe_gemm("blocks"),
     "weighted combine": moe_combine,
     "linear attention, slots": linear_attention(slots=True),
+    "linear attention, chunks": chunks(delta=False),
+    "delta rule": chunks(delta=True, chunk=None),
+    "delta rule, chunks": chunks(delta=True),
 }
 """Each is proved for all sizes."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import islpy as isl
 import numpy as np
 from table_scatters import scatter
 from table_truth import Program, column, count, is_right, looked, truth
@@ -461,6 +462,20 @@ def _drawn(rng: random.Random, number: int) -> Program:
             return rng.choice([_owned, _segment])(rng, number)
 
 
+def _right_under(one: Program, verdict: Verdict) -> bool:
+    """Whether a program that needs a condition is right for all small sizes that meet it."""
+    if verdict.answer != "needs":
+        return True
+    needed = [p.condition for p in verdict.proofs if p.answer == "needs"]
+    sizes = tuple(s for s in one.sizes if all(_meets(s, condition) for condition in needed))
+    return truth(replace(one, sizes=sizes)) is not False
+
+
+def _meets(sizes: Mapping[str, int], condition: str) -> bool:
+    values = " and ".join(f"{name} = {size}" for name, size in sizes.items())
+    return not isl.Set(f"{{ [{','.join(sizes)}] : ({condition}) and {values} }}").is_empty()
+
+
 def answer(one: Program, verdict: Verdict, right: bool | None) -> bool:
     """Whether a verdict is true: what is proved is right, and what is disproved wrong as it shows.
 
@@ -471,5 +486,5 @@ def answer(one: Program, verdict: Verdict, right: bool | None) -> bool:
         if place is None or not cx.replay(one.kernel, place).shows:
             return False
         tables = {name: np.array(values) for name, (_, values) in place.tables.items()}
-        return verdict.answer == "disproved" and not is_right(one, place.sizes, tables)
+        return not is_right(one, place.sizes, tables) and _right_under(one, verdict)
     return verdict.answer == "undecided" or right is not False

@@ -22,8 +22,6 @@ Array = Any
 T, J, H, N, M = map(Index, ("t", "j", "h", "N", "M"))
 WIDE = 2
 """Rows of a page."""
-MOST_TURNS = 7
-"""Turns of a loop that are looked at; more are not right, nor wrong."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +76,12 @@ ZERO, KEPT, NEVER = -1, -100, -1000
 
 def _points(moves: Moves, sizes: Mapping[str, int], tables: Mapping[str, Array]) -> Any:
     """Yield t, and for all tables: does it move, is all inside, from which row, to which place."""
-    n = count(tables)
+    limit = Index(None, 1) if moves.turns is None else moves.turns
     for t in range(sizes["M"]):
-        for j in range(MOST_TURNS):
+        turns, known = column(limit, {**sizes, "t": t}, tables)
+        for j in range(max(1, int(turns[known].max(initial=0)))):
             names = {**sizes, "t": t, "j": j}
-            does, fine = np.full(n, moves.turns is not None or j == 0), np.ones(n, bool)
-            if moves.turns is not None:
-                turns, ok = column(moves.turns, names, tables)
-                assert turns[fine].max(initial=0) <= MOST_TURNS
-                fine &= ~does | ok
-                does &= j < turns
+            does, fine = j < turns, known.copy()
             for c in moves.when:
                 (one, ok), (other, also) = (column(i, names, tables) for i in (c.index, c.below))
                 fine &= ~does | (ok & also)

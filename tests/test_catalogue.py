@@ -68,6 +68,7 @@ def test_every_atom_that_is_shipped_has_one_anchor() -> None:
 
 
 @pytest.mark.parametrize("name", [*shipped_names(), *OLDER])
+@pytest.mark.long
 def test_all_notes_of_an_atom_stand_in_its_section(name: str) -> None:
     copy, _, prefetch = name.partition("::")
     (text,) = sections()[copy]

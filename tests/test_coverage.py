@@ -58,6 +58,7 @@ def judged(row: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.long
 def test_the_verdicts_are_those_of_the_examples(name: str) -> None:
     for row in rows(name):
         found = judged(row)

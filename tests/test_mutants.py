@@ -29,6 +29,7 @@ def test_the_tests_that_a_mutant_names_exist() -> None:
     assert [test for test in named if not (ROOT / test).exists()] == []
 
 
+@pytest.mark.long
 def test_what_killed_a_mutant_before_is_among_the_tests_that_it_names() -> None:
     named = {key(mutant): (*chosen_tests(mutant, placed(mutant)),) for mutant in MUTANTS}
     assert len(named) == len(MUTANTS)

@@ -481,6 +481,7 @@ def demand_words(message: str, words: str) -> None:
         assert any(one in message for one in phrase.split("|")), message
 
 
+@pytest.mark.long
 def test_a_prefetch_that_does_not_fit_is_refused_in_a_short_line() -> None:
     """However long the names and the indices of what it is given are."""
     far = cx.kernel.Index("M")

@@ -49,6 +49,7 @@ def test_the_examples_of_a_page_run(page: Path) -> None:
         example.evaluate()
 
 
+@pytest.mark.long
 def test_the_blocks_of_the_kernel_page_run() -> None:
     found = page_examples.blocks((DOCS / "gemm.md").read_text(encoding="utf-8"))
     assert len(found) > 5

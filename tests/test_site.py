@@ -87,6 +87,7 @@ def test_an_exercise_shows_its_question_a_field_and_the_answer_in_a_fold() -> No
         exercises.on_page_markdown("<!-- exercise: How many? | about | 4 | So many. -->")
 
 
+@pytest.mark.long
 def test_every_public_name_has_a_page() -> None:
     paged = {name.name for name in api_pages._by_page().values() if name.top}
     public = {name for name in dir(cx) if not name.startswith("__")}
@@ -125,6 +126,7 @@ def test_a_small_picture_has_each_element_once_per_panel() -> None:
     assert {int(count) for _, count in counts} == {8}
 
 
+@pytest.mark.long
 def test_the_gallery_has_sixty_layouts_and_twenty_kernels_each_at_an_address() -> None:
     rows = tomllib.loads((DOCS / "gallery.toml").read_text(encoding="utf-8"))["layout"]
     entries = gallery_page.entries()
@@ -204,6 +206,7 @@ def test_what_is_recorded_of_a_kernel_is_the_kernel(name: str) -> None:
     assert len(statements) > 4
 
 
+@pytest.mark.long
 def test_a_recorded_proof_and_machine_code_are_what_the_library_and_the_compiler_say() -> None:
     record = gallery_kernels.GalleryKernel("relu").record
     kernel = gallery_records.kernel_of("relu")

@@ -189,6 +189,7 @@ def names_ruled_out(source: str) -> set[str]:
     return {n for n, w in words.items() if {w[0].lower(), w[-1].lower()} & NAMES_RULED_OUT}
 
 
+@pytest.mark.long
 def test_names_are_those_of_the_field() -> None:
     bad = {
         f"{path.relative_to(ROOT)}: {name}"

@@ -60,6 +60,7 @@ def draw(
     colour: Colours | None = None,
     view: str | None = None,
     mark: Counterexample | None = None,
+    tables: Mapping[str, Any] | None = None,
 ) -> Drawing:
     """Return a drawing of who owns what: work-item T, value V, and the register byte.
 
@@ -85,6 +86,9 @@ def draw(
     its modes are read: "tiles" as (tile, which tile), drawn in place in the matrix, "columns" so,
     each tile a column, "blocks" each mode as (inside, which tile), "grid" without tiles. Swizzles
     of more than 32 columns are folded, but for "grid".
+    ``tables`` of a kernel with lengths, and sizes, by name as `run` takes them, show which
+    work-group stores which rows of which request, ragged edges too, and whose each row of an
+    output is; ``what`` names it, or an input, of which is shown which request loads which rows.
     ``mark`` is a counterexample of `verify`, of this thing: red corners mark what should be at the
     place, and what is, and the caption says what is wrong.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
@@ -110,12 +114,16 @@ def draw(
     if not isinstance(what, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("what is a name")  # which `typed` names
     if isinstance(x, Layout | ComposedLayout | Mapping) or colour is not None:
+        if tables is not None:
+            from pycute_xe.drawing.of_rows import no_tables
+
+            raise no_tables(cast("object", x))
         scene = _coloured(cast("object", x), what, colour, view)
     else:
         # Loading atoms and kernels takes a browser a second, and a layout needs none of them.
         from pycute_xe.drawing.values import scene_of
 
-        scene = scene_of(x, what, subgroup, view)
+        scene = scene_of(x, what, subgroup, view, tables)
     return Drawing(scene if mark is None else marked(scene, mark.message, mark.element, mark.found))
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "Slot",
     "copied",
     "multiplied",
+    "pair",
     "position",
 ]
 
@@ -48,10 +49,10 @@ def multiplied(mma: TiledMma, operand: str, subgroup: int) -> Iterator[Slot]:
     """
     atom, (threads, rest) = mma.atoms(operand)
     order = position(mma.atom.op, operand)
-    base = _pair(threads(mma.operand_subgroups(operand)(subgroup)))
-    inside = [(order(i), _pair(atom(i))) for i in range(size(order))]
+    base = pair(threads(mma.operand_subgroups(operand)(subgroup)))
+    inside = [(order(i), pair(atom(i))) for i in range(size(order))]
     for group in range(size(rest)):
-        corner = _sum(base, _pair(rest(group)))
+        corner = _sum(base, pair(rest(group)))
         for element, place in inside:
             yield Slot(group * size(order) + element, _sum(corner, place), group)
 
@@ -64,7 +65,7 @@ def copied(copy: TiledCopy, subgroup: int) -> Iterator[Slot]:
     atom = copy.block
     order = atom.register_tv.position
     for message in range(copy.messages):
-        corner = _pair(copy.anchors(subgroup, message))
+        corner = pair(copy.anchors(subgroup, message))
         for offset in range(atom.width * atom.height):
             y, x = divmod(offset, atom.width)
             step = [0, 0]
@@ -73,7 +74,7 @@ def copied(copy: TiledCopy, subgroup: int) -> Iterator[Slot]:
             yield Slot(element, _sum(corner, (step[0], step[1])), message)
 
 
-def _pair(coord: Any) -> Place:
+def pair(coord: Any) -> Place:
     """The first two entries of a coordinate; the integer zero stands for the origin."""
     entries = cast("tuple[int, ...]", coord if isinstance(coord, tuple) else (coord,))
     first, second, *_ = (*entries, 0, 0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from pycute_xe.analysing import Analysis
 from pycute_xe.arch import Block2D
@@ -21,8 +22,17 @@ from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_access import of_analysis, of_banks
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
+from pycute_xe.drawing.of_rows import no_tables, of_rows
 from pycute_xe.drawing.of_tensor import of_tensor
-from pycute_xe.drawing.scene import Arrow, Cell, Panel, Pictured, Scene, make_panel, no_parts
+from pycute_xe.drawing.scene import (
+    Arrow,
+    Cell,
+    Panel,
+    Pictured,
+    Scene,
+    make_panel,
+    no_parts,
+)
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import ShapeError, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Reorder
@@ -385,9 +395,19 @@ def _legend(numbers: dict[tuple[int, int, int], int]) -> tuple[str, ...]:
 # ------------------------------------------------------------ of any value
 
 
-def scene_of(x: object, what: str | None, subgroup: int, view: str | None) -> Scene:
+def scene_of(
+    x: object,
+    what: str | None,
+    subgroup: int,
+    view: str | None,
+    tables: Mapping[str, Any] | None = None,
+) -> Scene:
     """Return the scene of what is not a layout; arguments and errors are those of `draw`."""
     subject = as_subject(x)
+    if tables is not None:
+        if not isinstance(subject, Kernel) or view is not None:
+            raise no_tables(x)
+        return of_rows(subject, what, tables)
     if view is not None:
         return _viewed(subject, what, subgroup, view)
     return _scene(subject, what, subgroup)

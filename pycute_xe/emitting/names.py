@@ -160,7 +160,10 @@ class _Renaming:
 
     # Fields of statements that name an operand, a fragment or a shared array.
     THINGS = frozenset(
-        ("operand", "fragment", "source", "destination", "accumulator", "a", "b", "array", "output")
+        (
+            *("operand", "fragment", "source", "destination", "accumulator", "a", "b", "array"),
+            *("output", "into"),
+        )
     )
 
     def __init__(self, things: dict[str, str], variables: dict[str, str]) -> None:
@@ -202,6 +205,8 @@ class _Renaming:
     def field(self, name: str, value: Any) -> Any:
         if name == "holds":  # what loops claim is in no text
             return ()
+        if name == "gathers":
+            return tuple((self.things[fragment], layout) for fragment, layout in value)
         if not isinstance(value, str):
             return value if name in ("copy", "mma") else self.of(value)
         if name in self.THINGS:

@@ -309,7 +309,7 @@ def operations(
     Each sum counts once, under whatever names it is claimed: two for each point of its variables.
     ``text`` says an index of sizes otherwise.
 
-    >>> from pycute_xe.kernel.spec.equations import read_specification
+    >>> from pycute_xe.kernel.spec.reading import read_specification
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
     >>> operations(gemm.computes, gemm.operands)

@@ -138,7 +138,11 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """What a fragment holds, and what it is claimed to hold, at a loop's start or after a trip."""
+    """What a fragment holds, and what it is claimed to hold, at a loop's start or after a trip.
+
+    States stand in ``claimed`` by what they follow from, in ``plain`` for themselves; ``entry`` is
+    the claim as it is when a trip begins.
+    """
 
     loop: Loop
     around: tuple[Around, ...]
@@ -146,6 +150,8 @@ class Promise:
     when: str
     actual: Content
     claimed: Content
+    plain: Content
+    entry: Content
 
 
 @dataclass(eq=False)

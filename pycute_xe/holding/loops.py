@@ -20,6 +20,7 @@ from pycute_xe.holding.nodes import (
     Leaf,
     Node,
     Number,
+    Picked,
     Scalar,
     Summed,
     Undefined,
@@ -52,25 +53,37 @@ __all__ = [
 
 
 def claims_of(
-    kernel: Kernel, loop: Loop, known: dict[str, Content], trip: Index | None = None
+    kernel: Kernel,
+    loop: Loop,
+    known: dict[str, Content],
+    trip: Index | None = None,
+    follows: bool = False,
 ) -> dict[str, Content]:
     """Return what a loop claims fragments to hold when a trip begins, the one at hand or ``trip``.
 
-    A state that a specification defines is that at the trip at hand: the first one where that is
-    0, what it follows from one trip on. ``known`` is what the fragments hold that the loop does not
-    write. Raises `UndecidableError` for claims about others, and for places that have no map.
+    A state that a specification defines is one of its own, or what it ``follows`` from: the first
+    one at 0, and one or several steps on the one before. ``known`` is what the fragments hold that
+    the loop does not write. Raises `UndecidableError` for claims about others, and for places that
+    have no map.
     """
     out: dict[str, Content] = {}
-    defined = kernel.computes.defines if kernel.computes is not None else ()
     for name, value in loop.holds:
         if trip is not None:
             value = at_places(value, {loop.var: trip})
-            counters = frozenset({loop.var} if loop.start == Index() else ())
-            value = unfolded(value, defined, counters)
+        if follows and kernel.computes is not None:
+            value = unfolded(value, kernel.computes.rules, _counters(kernel))
         count = kernel.fragment(name).elements
         computed = computed_in(kernel.fragment(name).value_type)
         out[name] = whole(count, _Claimed(kernel, known, count, computed).node(value, {}))
     return out
+
+
+def _counters(kernel: Kernel) -> frozenset[str]:
+    """Return the names that are never negative."""
+    loops = [s for s in kernel.statements() if isinstance(s, Loop)]
+    below = {s.var for s in loops if not s.start.is_constant or s.start.offset < 0}
+    names = {name for name, _ in kernel.grid} | {s.var for s in loops}
+    return frozenset((names - below) | {SUBGROUP_INDEX, ELEMENT_INDEX})
 
 
 @dataclass(frozen=True)
@@ -98,8 +111,12 @@ class _Claimed:
             case Total():
                 return self.total(value, names)
             case Where(index, below, then, otherwise):
-                left, right = (self.uniform(i.substitute(names)) for i in (index, below))
-                return Choice(left, right, self.node(then, names), self.node(otherwise, names))
+                left, right = (i.substitute(names) for i in (index, below))
+                sides = (self.node(then, names), self.node(otherwise, names))
+                if not (left.names | right.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
+                    return Choice(left, right, *sides)
+                shape = (self.kernel.subgroups, self.count)
+                return Picked(tested(left - right, shape), *sides)
 
     def slot(self, fragment: str) -> Node:
         content = self.known.get(fragment)
@@ -164,7 +181,7 @@ def follow_loop(
     before: State,
     trial: Trial,
     fresh: Callable[[str], str],
-    promised: Callable[[str, str, Content, Content], None],
+    promised: Callable[[str, str, Content, tuple[Content, ...]], None],
 ) -> State:
     """Return what fragments hold behind a loop; ``arrays`` are arrays, and what it stores there.
 
@@ -189,11 +206,10 @@ def follow_loop(
         entering = Entering(loop, before, again, fresh, ratios, entering.entries)
     at_trip = early | entering.all(rest) | claims
     after = trial(before | at_trip, True)
-    begun = claims_of(kernel, loop, unwritten, loop.start)
-    stepped = claims_of(kernel, loop, unwritten, Index(loop.var) + 1)
-    for name in claims:
-        promised(name, "start", before[name], begun[name])
-        promised(name, "step", after[name], stepped[name])
+    for when, trip, held in (("start", loop.start, before), ("step", Index(loop.var) + 1, after)):
+        forms = [claims_of(kernel, loop, unwritten, trip, follows) for follows in (True, False)]
+        for name, entry in claims.items():
+            promised(name, when, held[name], (*(form[name] for form in forms), entry))
     surely = at_least(loop.stop - loop.start, kernel) >= 1
     result = dict(before)
     result |= _claimed_behind(kernel, loop, before, claims)

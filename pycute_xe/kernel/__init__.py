@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.argmax_rows import argmax_rows
     from pycute_xe.kernel.serving.convolution import convolution
     from pycute_xe.kernel.serving.dealt import dealt_gemm, dealt_tiles
+    from pycute_xe.kernel.serving.delta_rule import delta_rule
     from pycute_xe.kernel.serving.gates import gated_rows
     from pycute_xe.kernel.serving.kv_cache_write import kv_cache_write
     from pycute_xe.kernel.serving.linear_attention import linear_attention
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.rope import rope
     from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
     from pycute_xe.kernel.serving.softmax_rows import softmax_rows
-    from pycute_xe.kernel.spec.equations import read_specification
     from pycute_xe.kernel.spec.expression import (
         Element,
         Expression,
@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         rounded_to,
         total,
     )
+    from pycute_xe.kernel.spec.reading import read_specification
     from pycute_xe.kernel.spec.scatters import Scatter
     from pycute_xe.kernel.spec.specification import Claim, Specification
     from pycute_xe.kernel.spec.tables import (
@@ -194,6 +195,7 @@ __all__ = [
     "block_scaled_gemm",
     "softmax_rows",
     "linear_attention",
+    "delta_rule",
     "moe_counts",
     "moe_routing",
     "moe_combine",

@@ -118,7 +118,8 @@ class Counterexample:
         B is 1 in row k and other numbers elsewhere: D's row m is 1 if and only if the element meets
         its own k alone. B goes likewise. For an element of an output, all others differ. Small
         integers, exact in the operands' types, but for those that are ``filled``. Other ``variant``
-        are pseudo-random small integers, the last ones edges of types.
+        are pseudo-random small integers, the last ones edges of types. Where tables are assumed to
+        say how far something reaches, what no claim names is NaN.
         Without a kernel: A (M, K) and B (K, N) of ``D[m,n] = sum(k, A[m,k] * B[k,n])``.
         Raises `InputError` for a negative variant.
 
@@ -128,7 +129,8 @@ class Counterexample:
         >>> a.tolist(), b.T.tolist()
         ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
         """
-        from pycute_xe.kernel.probes import matrices, telling_inputs
+        from pycute_xe.kernel.probes import matrices, telling_fields
+        from pycute_xe.kernel.spec.unnamed import with_nan_behind
 
         if variant < 0:
             condition = f"{variant} is not the number of a variant"
@@ -138,7 +140,9 @@ class Counterexample:
             return matrices(extents, self.operand, self.element, self.index)
         place = self.operand, self.element, self.index
         given = {**self.filled, **{name: array_of(of) for name, of in self.tables.items()}}
-        return telling_inputs(kernel, self.sizes, *place, variant, given)
+        fields = telling_fields(kernel, self.sizes, *place, variant, given)
+        fields = with_nan_behind(kernel, fields, self.sizes)
+        return {name: field.whole() for name, field in fields.items()}
 
     def to_json(self) -> str:
         """Return the counterexample as JSON; `from_json` reads it back."""

@@ -49,6 +49,7 @@ from pycute_xe.trials.edge_tables import entry, table_sizes, tables_at
 
 __all__ = [
     "Asked",
+    "behind",
     "conditions",
     "problems",
     "unmet",
@@ -454,17 +455,22 @@ MOST_POINTS = 1 << 18
 
 @dataclass(frozen=True)
 class Asked:
-    """A problem of a trial; ``data`` is None for edge values."""
+    """A problem of a trial; ``data`` is None for edge values.
+
+    ``behind``: what no claim names is NaN.
+    """
 
     kernel: Kernel
     sizes: Sizes
     data: Data | None
     inputs: Mapping[str, Field]
+    behind: bool = False
 
     @property
     def words(self) -> str:
         """What the data are called."""
-        return EDGES if self.data is None else self.data.name
+        own = EDGES if self.data is None else self.data.name
+        return f"{own}, and NaN where nothing is claimed" if self.behind else own
 
     @property
     def look_up(self) -> LookUp:
@@ -483,8 +489,7 @@ def problems(
     edges = not states and any(is_moved(claim.value) for claim in claims)
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
-    for seed, sizes in enumerate(table_sizes(kernel, fixed)):
-        yield sizes, exact(kernel, sizes) or INEXACT, seed
+    yield from behind(kernel, fixed, 1)
     yield least, small["least"], 0
     fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
     if fine is not None:
@@ -501,6 +506,18 @@ def problems(
         yield telling, None, 7
     for sizes in _turning(kernel, telling, fixed):
         yield sizes, exact(kernel, sizes) or INEXACT, 3
+
+
+def behind(
+    kernel: Kernel, fixed: Mapping[str, int], draws: int
+) -> Iterator[tuple[dict[str, int], Data | None, int]]:
+    """Yield the sizes at which tables have several entries: something lies behind their lengths.
+
+    Each comes with so many draws of tables, one after the other.
+    """
+    for draw in range(draws):
+        for number, sizes in enumerate(table_sizes(kernel, fixed)):
+            yield sizes, exact(kernel, sizes) or INEXACT, number + 10 * draw
 
 
 def conditions(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[If, Space, Space]]:

@@ -28,11 +28,13 @@ from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
+from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
 from pycute_xe.trials.problems import (
     INEXACT,
     Asked,
     Data,
+    behind,
     conditions,
     fields,
     looked_up,
@@ -43,6 +45,7 @@ from pycute_xe.trials.problems import (
 )
 from pycute_xe.trials.replays import shown, together
 from pycute_xe.verifying.least import LONGEST
+from pycute_xe.verifying.points import all_looked_up
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
 from pycute_xe.verifying.verdict import Proof, Run, Tried, Verdict
 
@@ -57,6 +60,8 @@ MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
 """Seconds in which tables are tried where nothing was decided."""
+DRAWS = 5
+"""Draws of tables behind whose lengths NaN is put."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -71,13 +76,14 @@ class Contradiction:
 
 
 def trial(
-    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT
+    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT, nan_behind: bool = False
 ) -> tuple[Tried, Contradiction | None]:
     """Run a kernel that is said to be right, and compare it with its specification.
 
     It runs at the smallest sizes, then with an interior and an edge tile in every tiled mode and
     two trips more than a loop has stages, then where conditions turn that did not before. Numbers
     are compared bit for bit where small ones leave everything exact. ``limit`` is in units of work.
+    ``nan_behind`` runs it where tables have several entries, with NaN where nothing is claimed.
     """
     if kernel.computes is None or not kernel.computes.claims:
         return Tried((), "nothing is claimed of it"), None
@@ -86,8 +92,9 @@ def trial(
     runs: list[Run] = []
     reasons: list[str] = []
     left = limit
-    for sizes, data, seed in problems(kernel, fixed):
-        asked = _asked(kernel, sizes, data, seed)
+    every = behind(kernel, fixed, DRAWS) if nan_behind else problems(kernel, fixed)
+    for sizes, data, seed in every:
+        asked = _asked(kernel, sizes, data, seed, nan_behind)
         chosen = asked if isinstance(asked, str) else _chosen(asked, left)
         if isinstance(chosen, str) or isinstance(asked, str):
             reasons.append(str(chosen))
@@ -110,21 +117,27 @@ def trial(
             return Tried(tuple(runs)), words
         of = groups_in(kernel, sizes)
         runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, of))
-    why = [*dict.fromkeys(reasons), *unmet(kernel, fixed)]
+    why = [*filter(None, dict.fromkeys(reasons)), *(() if nan_behind else unmet(kernel, fixed))]
     return Tried(tuple(runs), "; ".join(why)), None
 
 
-def _asked(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> Asked | str:
-    """Return a problem of a trial, or why sizes have no trial."""
+def _asked(
+    kernel: Kernel, sizes: Sizes, data: Data | None, seed: int, nan_behind: bool
+) -> Asked | str:
+    """Return a problem of a trial, or why sizes have no trial; nothing where nothing is NaN."""
     if why := _too_large(kernel, sizes):
         return why
     for operand in kernel.outputs:
         if any(mode.at(sizes) < 1 for mode in operand.modes):
             return f"{operand.name} has no elements at {_at(sizes)}"
     try:
-        return Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+        inputs = fields(kernel, sizes, data, seed)
     except InputError as error:
         return error.condition
+    if not nan_behind:
+        return Asked(kernel, sizes, data, inputs)
+    with_nan = with_nan_behind(kernel, inputs, sizes)
+    return "" if with_nan == inputs else Asked(kernel, sizes, data, with_nan, behind=True)
 
 
 def _untold(kernel: Kernel) -> str:
@@ -257,9 +270,8 @@ def _place(
 ) -> Counterexample:
     """Return what a run showed as a counterexample, with the tables of the run."""
     sizes = {name: size for name, size in asked.sizes.items() if name in asked.kernel.sizes}
-    computes = asked.kernel.computes
-    known = {name for one in (computes.tables if computes else ()) for name in one.tables}
-    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in known}
+    looked = all_looked_up(asked.kernel)
+    tables = {n: entries_of(asked.inputs[n].whole()) for n in asked.inputs if n in looked}
     return Counterexample(
         claim, words, sizes, operand=output, output=output, index=index, faults=not output,
         tables=tables,
@@ -293,7 +305,8 @@ def _differs(
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     index = tuple(w.start + i for w, i in zip(window, place, strict=True))
     element = ", ".join(map(str, index))
-    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}", index
+    words = f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}"
+    return words + " (inputs are NaN where nothing is claimed)" * asked.behind, index
 
 
 def _window(
@@ -379,10 +392,12 @@ def _tables_tried(
     if kernel.computes is None or not kernel.computes.tables:
         return proofs
     place = None
-    with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
-        _, wrong = trial(kernel, fixed, LIMIT)
-        if wrong is not None and wrong.counterexample is not None:
-            place = wrong.counterexample if not _unseen(kernel, wrong.counterexample) else None
+    for nan_behind in (False, True):
+        with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
+            _, wrong = trial(kernel, fixed, LIMIT, nan_behind)
+            place = _seen_place(kernel, wrong)
+        if place is not None:
+            break
     if place is None:
         return proofs
     left = [proof.property for proof in proofs if proof.answer == "undecided"]
@@ -400,7 +415,7 @@ def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit:
     """Return a verdict whose proof was run; undecided where the machine says otherwise."""
     tried, wrong = trial(kernel, fixed, limit)
     if wrong is None:
-        return replace(verdict, tried=tried)
+        return _tried_behind(kernel, fixed, replace(verdict, tried=tried), limit)
     reason = f"the proof says it is right, the machine contradicts it {wrong.words}: {REPORT}"
     undone = f"{wrong.output} values"
     proofs = tuple(
@@ -410,6 +425,32 @@ def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit:
         for proof in verdict.proofs
     )
     return replace(verdict, proofs=proofs, tried=Tried(tried.runs, reason))
+
+
+def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
+    """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite."""
+    if kernel.computes is None or not kernel.computes.tables:
+        return verdict
+    tried, wrong = trial(kernel, fixed, limit, nan_behind=True)
+    why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
+    if wrong is None:
+        return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))
+    place = _seen_place(kernel, wrong)
+    reason = "" if place else f"with NaN where nothing is claimed a run is wrong {wrong.words}"
+    proofs = tuple(
+        replace(proof, answer="disproved" if place else "undecided", counterexample=place,
+                reason=reason)
+        if not wrong.output or proof.property == f"{wrong.output} values"
+        else proof
+        for proof in verdict.proofs
+    )  # fmt: skip
+    return replace(verdict, proofs=proofs, counterexample=place)
+
+
+def _seen_place(kernel: Kernel, wrong: Contradiction | None) -> Counterexample | None:
+    """Return the counterexample of a run that went wrong, if a replay shows it."""
+    place = wrong.counterexample if wrong is not None else None
+    return place if place is not None and not _unseen(kernel, place) else None
 
 
 def _replayed(kernel: Kernel, proof: Proof) -> Proof:

@@ -40,9 +40,9 @@ from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.joining import Together, joined_writes
 from pycute_xe.verifying.laws import UNDEFINED
-from pycute_xe.verifying.least import smallest
-from pycute_xe.verifying.lookups import has_lookups
-from pycute_xe.verifying.making import with_tables
+from pycute_xe.verifying.least import has_no_tables, smallest
+from pycute_xe.verifying.lookups import has_lookups, is_lookup
+from pycute_xe.verifying.making import tables_at
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import Owner, owners
 from pycute_xe.verifying.points import Naming, Space, View, view_of
@@ -244,7 +244,11 @@ def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str,
         yield part, point
         there = part.within(_at(point, naming.sizes)).completed()
         last = there.greatest()
-        if last is not None and (last := with_tables(last)) not in seen:
+        if last is not None and there.lookups:  # elements of tables are small there, too
+            own = tuple(name for name in last if not is_lookup(name))
+            last = there.within(_at(last, own)).least()
+        last = last and tables_at(last)
+        if last is not None and last not in seen:
             seen.append(last)
             yield part.having(there.lookups).within(_at(last, there.names)), last
 
@@ -435,7 +439,7 @@ class Coverage(Faults):
     ) -> Failure | None:
         """Return the failure at the first point that is tried at which a replay shows it.
 
-        Raises `UndecidableError` where none does.
+        None where no tables have such a point. Raises `UndecidableError` where no replay shows it.
         """
         goes_on = a_while(WORK)
         for where, point in narrowed(difference.points, self.space.naming):
@@ -445,6 +449,8 @@ class Coverage(Faults):
                     return failure and replace(failure, points=difference.points)
             if not goes_on():
                 break
+        if has_no_tables(difference.points):
+            return None
         raise _agreeing(output, difference)
 
     def demand_seen(

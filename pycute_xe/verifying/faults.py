@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
+from typing import Self
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.converting import greatest
@@ -15,10 +17,7 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import (
     Around,
     Followed,
-    Promise,
     Read,
-    combined,
-    loop_over,
     situated,
 )
 from pycute_xe.holding.events import Disorder
@@ -41,13 +40,12 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.comparison import compare
+from pycute_xe.verifying.induction import Induction
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.making import tables_of
-from pycute_xe.verifying.points import Space, View, index_text, registers, view_of
+from pycute_xe.verifying.points import Space, View, index_text, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translation import formula_of
 from pycute_xe.verifying.verdict import Failure
 
 __all__ = ["Facts", "least", "turned_round", "Faults"]
@@ -73,6 +71,13 @@ class Facts:
         self._inside: dict[Looked, bool] = {}
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
+    def within(self, condition: str) -> Self:
+        """Return the same facts, of sizes that meet a condition."""
+        part = copy(self)
+        part.space, part._inside = self.space.within(condition), {}
+        part.__dict__.pop("points", None)
+        return part
+
     @cached_property
     def _disorder(self) -> Disorder | UndecidableError | None:
         try:
@@ -93,42 +98,14 @@ class Facts:
                 met = self._disorder
                 if isinstance(met, Disorder) and met.turned:
                     return turned_round(met)  # statements are followed as they are written
+            induction = Induction(self.kernel, self.space, self.extents, self.least, self.promised)
+            induction.jumps()
             followed = follow(self.kernel)
             for promise in followed.promises:
-                self._kept(promise)
+                induction.kept(promise)
         except UndecidableError as error:
             return error
         return followed
-
-    def _kept(self, promise: Promise) -> None:
-        """Compare what a loop claims with what is so. Raises `UndecidableError` where they differ.
-
-        What is shown with a wrong claim is worth nothing: so nothing is shown.
-        """
-        pairs: list[tuple[Node, Node]] = []
-
-        def pair(nodes: tuple[Node, ...]) -> Node:
-            pairs.append((nodes[0], nodes[1]))
-            return nodes[0]
-
-        both = combined(promise.actual.count, (promise.actual, promise.claimed), pair)
-        for part, (actual_part, claim) in zip(both.parts, pairs, strict=True):
-            view = registers(self.kernel.subgroups, part.elements.size)
-            naming, kind = self.space.naming, self.kernel.fragment(promise.fragment).value_type
-            actual, wanted = (
-                formula_of(n, view, naming, kind, self.promised) for n in (actual_part, claim)
-            )
-            points = self.space.in_registers(promise.around, view)
-            difference = compare(points, actual, wanted, self.extents, self.least)
-            if difference is not None:
-                when = "at its start" if promise.when == "start" else "after a trip"
-                var, fragment = promise.loop.var, promise.fragment
-                raise undecided(
-                    f"{fragment} is not what {loop_over(var)} claims {when}: {difference.words}",
-                    "correct the claim, or leave it out",
-                    loop=var,
-                    fragment=fragment,
-                )
 
     @property
     def followed(self) -> Followed:

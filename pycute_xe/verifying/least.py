@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pycute_xe.verifying.making import with_tables
+from pycute_xe.holding.patience import ClockError, TooHardError, at_most
+from pycute_xe.verifying.making import tables_at, with_tables
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
-__all__ = ["LONGEST", "smallest"]
+__all__ = ["LONGEST", "has_no_tables", "smallest"]
 
+CLOSING = 400_000
+"""Units of work for what laws say of more elements of tables than those that matter."""
 LONGEST = 1 << 24
 """An extent from which on no surface has it."""
 
@@ -20,10 +23,37 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
     """
     if region.lookups and region.is_empty:
         return None
-    region = region.completed()
+    point = _shortest(region.completed(), naming)
+    made = point and tables_at(point)
+    if made is None and point is not None:  # there may be none: more is asked of its elements
+        try:
+            with at_most(CLOSING):
+                point = _shortest(region.closed(), naming)
+        except ClockError:
+            raise
+        except TooHardError:
+            pass
+        made = point and with_tables(point)
+    return made
+
+
+def has_no_tables(region: Region) -> bool:
+    """Whether no tables that meet what is assumed of them have the elements of any point."""
+    if not region.lookups:
+        return False
+    try:
+        with at_most(CLOSING):
+            return region.closed().is_empty
+    except ClockError:
+        raise
+    except TooHardError:
+        return False
+
+
+def _shortest(region: Region, naming: Naming) -> dict[str, int] | None:
     point = _least(region, naming)
     if point is None or all(point[size] < LONGEST for size in naming.sizes):
-        return point and with_tables(point)
+        return point
     within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
     point = _least(region.within(within), naming)
     if point is None:
@@ -31,7 +61,7 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
             "it fails only where an extent is 2**24 or more, which surfaces do not have",
             "leave out what is done at such sizes",
         )
-    return with_tables(point)
+    return point
 
 
 def _least(region: Region, naming: Naming) -> dict[str, int] | None:

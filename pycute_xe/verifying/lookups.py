@@ -9,28 +9,28 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, TypeAlias
 
-from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
+from pycute_xe.kernel.index import Index, Looked, Quotient
 from pycute_xe.kernel.spec.tables import Law, Relation
 
 __all__ = [
+    "WORD",
     "Lookup",
     "Tables",
-    "arguments_for",
+    "Texts",
     "as_index",
+    "between",
     "canonical",
     "current",
     "has_lookups",
     "is_lookup",
-    "looks_up_by",
     "opened",
-    "replaced",
     "table_name",
     "text_of",
     "variables_of",
@@ -39,7 +39,7 @@ __all__ = [
 Texts: TypeAlias = "tuple[str, ...]"
 
 _NAME = re.compile(r"l\d+_\d+")
-_WORD = re.compile(r"[A-Za-z_]\w*")
+WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def table_name(number: int) -> str:
@@ -212,7 +212,7 @@ class Tables:
         """
         elements: dict[str, None] = {}
         while (start := text.rfind("#")) >= 0:  # the last one has none inside
-            opens, end = _between(text, start)
+            opens, end = between(text, start)
             number = int(text[start + 1 : opens])
             lookup = self.lookup(number, tuple(_arguments(text[opens + 1 : end])))
             elements |= dict.fromkeys(self.all_of(lookup))
@@ -223,7 +223,7 @@ class Tables:
         """Return the coordinate of a lookup."""
         at = tuple(map(canonical, arguments))
         if (number, at) not in self.known:
-            words = {w for text in at for w in _WORD.findall(text)} - {"floor", "mod"}
+            words = {w for text in at for w in WORD.findall(text)} - {"floor", "mod"}
             needs = frozenset[str]().union(
                 *(self.by_name[w].needs if is_lookup(w) else {w} for w in words)
             )
@@ -234,7 +234,7 @@ class Tables:
     def all_of(self, lookup: Lookup) -> Iterator[str]:
         """Yield a lookup and those in its arguments, the inner ones first."""
         for text in lookup.arguments:
-            for word in _WORD.findall(text):
+            for word in WORD.findall(text):
                 if is_lookup(word):
                     yield from self.all_of(self.by_name[word])
         yield lookup.name
@@ -256,7 +256,7 @@ class Tables:
             for low, high, sign in _between_ends(law.then) if plain else ():
                 empty = [f"{text_of(n)} <= 0" for _, n in law.over if not _is_positive(n)]
                 if not _is_positive(high - low + int(sign == "<=")):  # as sizes are
-                    self.used.add(law.says)
+                    self.used.update(law.source)
                 yield f"({' or '.join([*empty, f'{text_of(low)} {sign} {text_of(high)}'])})"
 
     # ------------------------------------------------------------------ what is so of them
@@ -336,7 +336,7 @@ class Tables:
             named = dict(zip((name for name, _ in law.over), (first, second), strict=True))
             text = self._instance(replace(law, when=law.when[1:]), named, by_key, set())
             if text:
-                self.used.add(law.says)
+                self.used.update(law.source)
                 yield text
 
     def ordinary(self, names: Iterable[str]) -> str:
@@ -375,8 +375,36 @@ class Tables:
             except KeyError:
                 continue
             if text and used & mine:
-                self.used.add(law.says)
+                self.used.update(law.source)
                 yield text
+
+    def beside(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return more elements: those that laws speak of together with some that are named."""
+        known = [self.by_name[name] for name in names]
+        by_key = {(x.table, x.arguments): x for x in known}
+        out: dict[str, None] = {}
+        for law in self.laws:
+            for values in product(*(self._candidates(law, n, known) for n, _ in law.over)):
+                named = dict(zip((n for n, _ in law.over), values, strict=True))
+                every = [self._element(looked, named) for looked in law.looked]
+                if any((x.table, x.arguments) in by_key for x in every):
+                    self.used.update(law.source)
+                    out |= dict.fromkeys(name for x in every for name in self.all_of(x))
+        return tuple(name for name in out if self.by_name[name] not in known)[:MOST_BESIDE]
+
+    def outside(self, name: str) -> str:
+        """Return that an element lies outside of its table."""
+        one = self.by_name[name]
+        pairs = zip(one.arguments, self.extents[one.table], strict=True)
+        return " or ".join(f"{at} < 0 or {at} >= {extent}" for at, extent in pairs) or "false"
+
+    def _element(self, looked: Looked, named: Mapping[str, Index]) -> Lookup:
+        """Return the coordinate of what a law looks up, at values of its variables."""
+        texts: list[str] = []
+        for index in looked.at:
+            text, _ = self.resolved(text_of(index.substitute(named)))
+            texts.append(text)
+        return self.lookup(int(looked.operand[1:]), tuple(texts))
 
     def _candidates(self, law: Law, name: str, everyone: list[Lookup]) -> list[Index]:
         """Return the arguments at which a variable of a law makes it speak of some lookup."""
@@ -423,6 +451,8 @@ class Tables:
         return " or ".join([*otherwise, f"({both})"]) if otherwise else both
 
 
+MOST_BESIDE = 8
+"""More elements of tables than those are not asked for at once."""
 LARGE = 1 << 16
 """Beyond the elements of the tables that are made where it does not matter."""
 
@@ -451,104 +481,10 @@ def _with_names(
 
 def variables_of(text: str) -> frozenset[str]:
     """Return the variables in a text, those inside lookups too."""
-    return frozenset(_WORD.findall(text)) - {"floor", "mod", "and", "or", "not", "true", "false"}
+    return frozenset(WORD.findall(text)) - {"floor", "mod", "and", "or", "not", "true", "false"}
 
 
-# ------------------------------------------------------------ arguments for elements
-# Two lookups in one table are of one element where their arguments are the same: what a sum looks
-# up by its own variables is told by the arguments, never by the element, which is not known.
-
-
-def arguments_for(texts: Sequence[str], bounds: Sequence[frozenset[str]]) -> list[Texts] | None:
-    """Return texts in the place of each of some, which are equal where all of these are.
-
-    Texts look nothing up any more by the variables that are bound there. None where they are not
-    made alike.
-
-    >>> arguments_for(("#0(x) + 16*y", "#0(z + 1) + y"), [frozenset("xy"), frozenset("zy")])
-    [('x', 'z + 1'), ('16*y', 'y')]
-    """
-    indices = [as_index(text) for text in texts]
-    known = [index for index in indices if index is not None]
-    return _alike(known, bounds) if len(known) == len(indices) else None
-
-
-def _alike(indices: Sequence[Index], bounds: Sequence[frozenset[str]]) -> list[Texts] | None:
-    parts = [_parted(index, bound) for index, bound in zip(indices, bounds, strict=True)]
-    if len({tuple(_shape(*atom) for atom in mine) for mine, _ in parts}) > 1:
-        return None
-    out: list[Texts] = []
-    for number in range(len(parts[0][0])):
-        inside = [_inside(mine[number][0]) for mine, _ in parts]
-        for each in zip(*inside, strict=True):
-            inner = _alike(each, bounds)
-            if inner is None:
-                return None
-            out += inner
-    rests = tuple(text_of(rest) for _, rest in parts)
-    return out if out and set(rests) == {"0"} else [*out, rests]
-
-
-def _parted(index: Index, bound: frozenset[str]) -> tuple[list[tuple[Atom, int]], Index]:
-    """Part an index into what looks up by bound variables, and the rest."""
-    mine = [(a, s) for a, s in index.terms if _looks_up(a, bound)]
-    mine.sort(key=lambda pair: _shape(*pair))
-    return mine, Index.of({a: s for a, s in index.terms if (a, s) not in mine}, index.offset)
-
-
-def _looks_up(atom: Atom, bound: frozenset[str]) -> bool:
-    match atom:
-        case str():
-            return False
-        case Quotient(inner):
-            return any(_looks_up(a, bound) for a, _ in inner.terms)
-        case Looked(_, at):
-            return any(index.names & bound for index in at)
-
-
-def _shape(atom: Atom, scale: int) -> tuple[str, int]:
-    match atom:
-        case str():
-            return atom, scale
-        case Quotient(_, divisor):
-            return f"/{divisor}", scale
-        case Looked(operand, _):
-            return operand, scale
-
-
-def _inside(atom: Atom) -> tuple[Index, ...]:
-    match atom:
-        case str():
-            return ()
-        case Quotient(inner):
-            return (inner,)
-        case Looked(_, at):
-            return at
-
-
-def looks_up_by(text: str, bound: frozenset[str]) -> bool:
-    """Whether a text looks something up at a place that bound variables tell."""
-    starts = (i for i, letter in enumerate(text) if letter == "#")
-    return any(bound & {*_WORD.findall(text[slice(*_between(text, i))])} for i in starts)
-
-
-def replaced(text: str, same: Mapping[Index, str]) -> str:
-    """Return a text with texts for some of the elements that it looks up, inner ones first.
-
-    >>> replaced("#0(v_b + 1) - #0(v_b)", {Index.element("#0", Index("v_b")): "#0(c)"})
-    '#0(v_b + 1) - #0(c)'
-    """
-    start = text.find("#")
-    if start < 0:
-        return text
-    opens, end = _between(text, start)
-    whole = f"{text[start:opens]}({replaced(text[opens + 1 : end], same)})"
-    index = as_index(whole)
-    own = whole if index is None else same.get(index, whole)
-    return f"{text[:start]}{own}{replaced(text[end + 1 :], same)}"
-
-
-def _between(text: str, start: int) -> tuple[int, int]:
+def between(text: str, start: int) -> tuple[int, int]:
     """Return where the parentheses behind a place open and close."""
     opens = text.index("(", start)
     depth = 0

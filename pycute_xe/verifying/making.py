@@ -19,7 +19,7 @@ from pycute_xe.kernel.spec.tables import Law
 from pycute_xe.verifying.lookups import Tables, as_index, current, is_lookup, table_name
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["MADE", "element_at", "tables_of", "with_tables"]
+__all__ = ["MADE", "element_at", "tables_at", "tables_of", "with_tables"]
 
 Array = NDArray[Any]
 
@@ -32,9 +32,20 @@ MOST = 1 << 20
 
 
 def with_tables(point: dict[str, int]) -> dict[str, int]:
-    """Return a point with tables, where there are any lookups at all in the kernel.
+    """Return a point with tables, as `tables_at`.
 
     Raises `UndecidableError` where none are found that meet what is assumed of them.
+    """
+    made = tables_at(point)
+    if made is None:
+        raise undecided("no tables were found that show it and meet what is assumed", "run it")
+    return made
+
+
+def tables_at(point: dict[str, int]) -> dict[str, int] | None:
+    """Return a point with tables, where there are any lookups at all in the kernel.
+
+    None where none are found that meet what is assumed of them.
     """
     tables = current()
     if not tables.operands:
@@ -42,7 +53,7 @@ def with_tables(point: dict[str, int]) -> dict[str, int]:
     charge(MAKING)
     made = _made(tables, point)
     if made is None:
-        raise undecided("no tables were found that show it and meet what is assumed", "run it")
+        return None
     key = tuple((name, array.shape, array.tobytes()) for name, array in made.items())
     if key not in tables.numbers:
         tables.numbers[key] = len(tables.made)
@@ -132,7 +143,7 @@ def _filled(
     fixed = {at: value for at, value in known.items() if _inside(at, shape)}
     steps = [step for law in mine if (step := _step(law, name)) is not None]
     if len(shape) == 1 and steps:
-        return _rising(array, fixed, mine, point, (steps[0], made))
+        return _rising(array, fixed, mine, point, (steps, made))
     if style == "different" and array.size:
         below = _below(mine, name, point)
         taken = set(fixed.values())
@@ -169,7 +180,8 @@ def _step(law: Law, name: str) -> Index | None:
     behind = Index.element(name, Index(j))
     step = one - Index.element(name, Index(i))
     known = all(x.operand != name and x.at == (Index(i),) for x in step.looked_up)
-    return step.substitute({i: Index("i")}) if other == behind and known else None
+    here = {i: Index("i"), j: Index("i") + 1}
+    return step.substitute(here) if other == behind and known else None
 
 
 def _rising(
@@ -177,17 +189,17 @@ def _rising(
     fixed: Mapping[tuple[int, ...], int],
     laws: list[Law],
     point: Mapping[str, int],
-    by: tuple[Index, Mapping[str, Array]],
+    by: tuple[list[Index], Mapping[str, Array]],
 ) -> Array:
     """Fill a table that rises: each entry lies a step behind the last, where it is not known."""
-    step, made = by
+    steps, made = by
     ends = [law.then[0][1] for law in laws if law.late and law.then[0][2] == "="]
     last = max((to.at(point) for to in ends if not to.looked_up), default=None)
     so_far = 0
     for i in range(len(array)):
         so_far = fixed.get((i,), so_far)
         array[i] = so_far
-        so_far += int(value_of(step, {"i": i}, made))
+        so_far += max(int(value_of(step, {"i": i}, made)) for step in steps)
     if len(array) > 1 and last is not None and (len(array) - 1,) not in fixed:
         array[-1] = max(int(array[-1]), last)
     return array

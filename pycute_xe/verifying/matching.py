@@ -9,8 +9,9 @@ from itertools import permutations, product
 
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
+from pycute_xe.verifying.arguments import arguments_for, looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
-from pycute_xe.verifying.lookups import arguments_for, canonical, looks_up_by
+from pycute_xe.verifying.lookups import canonical
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from pycute_xe.kernel.index import Index, Looked
 from pycute_xe.kernel.spec.tables import Law
+from pycute_xe.verifying.arguments import looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, add, substituted
 from pycute_xe.verifying.lookups import (
     Tables,
     as_index,
     current,
     is_lookup,
-    looks_up_by,
     table_name,
     text_of,
     variables_of,
@@ -135,7 +135,8 @@ def owners(
             number = int(looked.operand[1:])
             if tables.shared.get(number) != extent or not str(looked.at[0]).isidentifier():
                 continue
-            tables.used |= {law.says for law in tables.laws if looked.operand in _tables_in(law)}
+            mine = (law for law in tables.laws if looked.operand in _tables_in(law))
+            tables.used.update(*(law.source for law in mine))
             var = str(looked.at[0])
             begins, ends = (f"{looked.operand}({var} + {i})" for i in (0, 1))
             (count,) = tables.extents[number]

@@ -9,6 +9,7 @@ subgroup and position.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -38,13 +39,13 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import Rising, pigeonholes
+from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["View", "registers", "view_of", "Naming", "index_text", "Space"]
+__all__ = ["View", "registers", "view_of", "Naming", "index_text", "Space", "all_looked_up"]
 
 
 # ------------------------------------------------------------ naming
@@ -272,7 +273,7 @@ class _Finder:
 
 def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     """Return the tables that a kernel may look up, and what is assumed of them."""
-    looked = _looked_up(kernel)
+    looked = all_looked_up(kernel)
     numbers = {
         i: o
         for i, o in enumerate(kernel.operands)
@@ -283,18 +284,17 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
-    laws = tuple(
-        replace(law.changed(partial(_renamed, naming)), says=str(x))
-        for x in known
-        for law in x.laws(modes)
-    )
+    every = tuple(map(str, known))
+    every_law = [replace(law, source=every) for law in strict_laws(tuple(known), modes)]
+    every_law += [replace(law, source=(str(x),)) for x in known for law in x.laws(modes)]
+    laws = tuple(law.changed(partial(_renamed, naming)) for law in every_law)
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}
     return Tables(names, extents, laws, shared, types)
 
 
-def _looked_up(kernel: Kernel) -> set[str]:
+def all_looked_up(kernel: Kernel) -> set[str]:
     """Return the operands of which a kernel, its claims or what is assumed look elements up."""
     indices = [index for s in kernel.statements() for index in s.touched.indices]
     indices += [count for _, count in kernel.grid]
@@ -354,7 +354,13 @@ class Space:
         ]
         if apart:
             self.tables.used |= set(map(str, assumed))
-        self.sizes = (*sizes, *self.tables.of_sizes(), *apart)
+        self.sizes: tuple[str, ...] = (*sizes, *self.tables.of_sizes(), *apart)
+
+    def within(self, condition: str) -> Space:
+        """Return the part at sizes that meet a condition, too."""
+        part = copy(self)
+        part.sizes = (*self.sizes, f"({condition})")
+        return part
 
     def extents(self, operand: str) -> tuple[str, ...]:
         """Return the extents of an operand as formulas."""

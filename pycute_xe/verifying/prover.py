@@ -259,27 +259,51 @@ DIVISIONS = 4
 """More of them make a condition that is too long to read, and that takes isl minutes to find."""
 
 
-def condition_of(failure: Failure, space: Space) -> str:
-    """Return the condition on the sizes under which a failure does not occur; empty where none.
+def condition_of(failure: Failure, space: Space, every: Space) -> str:
+    """Return the condition on all sizes under which a failure in a part does not occur, as text.
 
-    Only a condition that arbitrarily large problems of every size satisfy, such as ``M mod 256 =
-    0``, is one; a kernel that is right for small sizes alone is wrong.
+    Empty where none is known. Only one that arbitrarily large problems of every size satisfy, such
+    as ``M mod 256 = 0``, is a condition; a kernel that is right for small sizes alone is wrong.
     """
     if failure.points is None:
         return ""
     sizes = space.naming.sizes
-    all_sizes = Region.where(sizes, " and ".join(space.sizes))
+    all_sizes = Region.where(sizes, " and ".join(every.sizes))
     bad = failure.points.to(sizes)
     if bad.wide or bad.lookups or bad.divisions > DIVISIONS:
         return ""
-    good = all_sizes - bad
+    good = Region.where(sizes, " and ".join(space.sizes)) - bad
     if good.is_empty:
         return ""
     large = " and ".join(f"{name} >= T" for name in sizes)
     reach = good.to(("T", *sizes), f"T >= 1 and {large}").to(("T",))
     if reach.is_bounded:
         return ""
-    return good.beyond(all_sizes, "S_")
+    return good.beyond(all_sizes)
+
+
+CONDITION_WORK = 1_000_000
+"""Units, and half of what is left at most, for the condition under which a property holds."""
+ROUNDS = 3
+"""How often a property is asked under a condition before it is called wrong."""
+
+
+def held_under(
+    failure: Failure, find: Callable[[Questions], Failure | None], questions: Questions
+) -> str:
+    """Return the condition under which a property holds, which is asked again; empty where none."""
+    part, condition = questions, ""
+    for _ in range(ROUNDS):
+        with at_most(min(CONDITION_WORK, work_left() / 2)):
+            condition = condition_of(failure, part.space, questions.space)
+        if not condition:
+            return ""
+        part = questions.within(condition)
+        again = find(part)
+        if again is None:
+            return condition
+        failure = again
+    return ""
 
 
 # ------------------------------------------------------------ prover
@@ -295,6 +319,10 @@ FINITE = (
     "surface: nothing overflows its type and nothing is divided by zero, so that zero times a "
     "number is zero"
 )
+BEHIND = (
+    f"{FINITE}; where no claim names them inputs are taken for finite in the proof alone: runs put "
+    "NaN there"
+)
 RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
 PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
 SHARED = (
@@ -307,8 +335,6 @@ INVARIANT = "what loops claim to hold is so at their starts and after every trip
 
 WORK_A_SECOND = 600_000
 """Units of work for each second of a budget: an idle machine takes a third of the time."""
-CONDITION_WORK = 1_000_000
-"""Units, and half of what is left at most, for the condition under which a property holds."""
 
 
 @typed
@@ -370,7 +396,7 @@ def opened(kernel: Kernel) -> Kernel:
         return kernel
     states = tuple(one.operand for one in computes.defines)
     claims = tuple(
-        replace(c, value=unfolded(c.value, computes.defines, frozenset(c.variables)))
+        replace(c, value=unfolded(c.value, computes.rules, frozenset(c.variables)))
         for c in computes.claims
     )
     return replace(
@@ -385,7 +411,7 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     failures: list[tuple[Failure, Counterexample]] = []
     with session():
         questions = Questions(kernel, fixed)
-        for asked in _asked(kernel, questions):
+        for asked in _asked(kernel):
             proof, failure = _answered(asked, questions)
             proofs.append(proof)
             if failure is not None and proof.counterexample is not None:
@@ -407,30 +433,30 @@ class _Asked:
     name: str
     statement: str
     assumptions: tuple[str, ...]
-    find: Callable[[], Failure | None]
+    find: Callable[[Questions], Failure | None]
 
 
-def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
+def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
     tables = _assumed_of_tables(kernel)
     out = [
-        _Asked("barriers", SHARED if kernel.shared else PAIRED, (), questions.barriers),
+        _Asked("barriers", SHARED if kernel.shared else PAIRED, (), Questions.barriers),
         _Asked(
             "registers",
             "no statement reads a register that was never written",
             (),
-            questions.registers,
+            Questions.registers,
         ),
         _Asked(
             "bounds",
             "messages start on whole elements and whole registers",
             (SURFACES, *tables),
-            questions.bounds,
+            Questions.bounds,
         ),
     ]
     if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
-        out.append(_Asked("invariants", INVARIANT, (FINITE,), questions.invariants))
+        out.append(_Asked("invariants", INVARIANT, (FINITE,), Questions.invariants))
     if counts_plainly(kernel):
-        out.append(_Asked("counters", COUNTERS, (), questions.counters))
+        out.append(_Asked("counters", COUNTERS, (), Questions.counters))
     for operand in kernel.outputs:
         name = operand.name
         claim = kernel.computes.known(name) if kernel.computes is not None else None
@@ -441,13 +467,13 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
                 f"{name} coverage",
                 f"every {name}[{index}] is written",
                 (CLIPPED, SURFACES, *tables),
-                partial(questions.coverage, name),
+                partial(Questions.coverage, output=name),
             ),
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (FINITE, RACES, *assumed, *tables),
-                partial(questions.values, name),
+                (BEHIND if tables else FINITE, RACES, *assumed, *tables),
+                partial(Questions.values, output=name),
             ),
         ]
     return tuple(out)
@@ -463,8 +489,7 @@ def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
 def _needed(assumptions: tuple[str, ...], questions: Questions) -> tuple[str, ...]:
     """Return assumptions without those on tables of which a proof said nothing so far."""
     tables, used = _assumed_of_tables(questions.kernel), questions.space.tables.used
-    needed = used & {*tables}
-    left = {*tables} - needed - ({NO_WRAP} if needed else set())
+    left = {*tables} - used - ({NO_WRAP} if used & {*tables} else set())
     return tuple(one for one in assumptions if one not in left)
 
 
@@ -474,9 +499,9 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
     condition = ""
     questions.real.clear()
     try:
-        failure = asked.find()
+        failure = asked.find(questions)
         if failure is not None:
-            condition = _condition(failure, questions)
+            condition = _condition(failure, asked, questions)
     except TooHardError as error:
         reason, failure = error.condition, None
     except UndecidableError as error:
@@ -508,17 +533,17 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
     return proof, failure
 
 
-def _condition(failure: Failure, questions: Questions) -> str:
-    """Return when the failure does not occur, where that is found soon: it is wrong either way.
+def _condition(failure: Failure, asked: _Asked, questions: Questions) -> str:
+    """Return under which condition a property holds, if it is found soon: it is wrong either way.
 
     Raises `ClockError`: what the clock decides is not said of a kernel.
     """
     try:
-        with at_most(min(CONDITION_WORK, work_left() / 2)):
-            return condition_of(failure, questions.space)
+        with at_most(work_left() / 2):
+            return held_under(failure, asked.find, questions).replace("S_", "")
     except ClockError:
         raise
-    except TooHardError:
+    except (TooHardError, UndecidableError):
         return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
@@ -14,7 +15,7 @@ from pycute_xe.holding.exploration import has_roles
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
-from pycute_xe.holding.patience import TooHardError, a_while
+from pycute_xe.holding.patience import a_while
 from pycute_xe.kernel import (
     AtomicStore,
     Load,
@@ -27,6 +28,7 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import (
     AnyClaim,
     Claim,
+    Guard,
     Situated,
     is_inside,
     situated_elements,
@@ -232,8 +234,7 @@ def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[in
 def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str, Region] | None:
     """Return where a claim names an element outside its operand: a point, in words, all points.
 
-    Raises `UndecidableError` for indices known only in a run, and where conditions are around the
-    element, or a sum as long as another index says: then the value is computed as if it lay inside.
+    Raises `UndecidableError` for indices known only in a run.
     """
     modes = space.kernel.operand(claim.output).modes
     match claim:
@@ -248,13 +249,7 @@ def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str,
         point = smallest(region, space.naming)
         if point is None:
             continue
-        words = f"{one} is claimed, and lies outside {one.element.operand}"
-        variables = {name for name, _ in one.ranges}
-        plain = isinstance(claim, Claim) and not one.guards
-        if not plain or any(extent.names & variables for _, extent in one.ranges):
-            sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
-            raise undecided(f"{words} at {sizes}", "tighten the condition around it", claim=claim)
-        return point, words, region
+        return point, f"{one} is claimed, and lies outside {one.element.operand}", region
     return None
 
 
@@ -263,13 +258,25 @@ def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situate
 
     The latter where the place lies inside of the output.
     """
-    looked = (x for index in (*claim.at, *(e for _, e in claim.over)) for x in index.looked_up)
-    out = [Situated(Element(x.operand, x.at), claim.over) for x in looked]
+    out = [_looked_up(e, claim.over[:i], ()) for i, (_, e) in enumerate(claim.over)]
+    out += [
+        _looked_up(index, claim.over, claim.when[:i])
+        for i, pair in enumerate(claim.when)
+        for index in pair
+    ]
+    out += [_looked_up(index, claim.over, claim.when) for index in claim.at]
     pairs = zip(claim.at, modes, strict=True)
     inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
     values = situated_elements(claim.value, claim.over)
     inside = (*inside, *claim.when)
-    return [*out, *(replace(one, guards=(*inside, *one.guards)) for one in values)]
+    values = [replace(one, guards=(*inside, *one.guards)) for one in values]
+    return [*(one for some in out for one in some), *values]
+
+
+def _looked_up(
+    index: Index, ranges: tuple[tuple[str, Index], ...], guards: tuple[Guard, ...]
+) -> list[Situated]:
+    return [Situated(Element(x.operand, x.at), ranges, guards) for x in index.looked_up]
 
 
 def _outside(space: Space, one: Situated) -> Region:
@@ -334,21 +341,17 @@ class Questions(Loading, Counting):
 
     def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
-        try:
+        with suppress(UndecidableError):
             return all(map(self._is_right, joined))
-        except TooHardError:
-            raise
-        except UndecidableError:
-            return False
+        return False
 
     def _is_right(self, one: Together) -> bool:
         write, view, points = one.write, one.view, one.points
         claim = self.claim_of(write.statement.operand)
         if isinstance(claim, Scatter):
             return self._wrong(write, view, points) is None
-        actual, wanted = self._both(write, view, points, claim)
         numeric = self.kernel.operand(write.statement.operand).value_type
-        return self._compared(points, actual, wanted, numeric) is None
+        return self._compared(points, *self._both(write, view, points, claim), numeric) is None
 
     def _both(
         self, write: Write, view: View, points: Region, claim: Claim

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import islpy as isl
 
 from pycute_xe.holding.patience import charge, remembered, time_left, too_hard, work_left
-from pycute_xe.verifying.lookups import current, has_lookups, is_lookup
+from pycute_xe.verifying.lookups import current, has_lookups, is_lookup, variables_of
 from pycute_xe.verifying.refusing import undecided
 
 __all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
@@ -88,7 +88,7 @@ sets = [getattr(isl, kind)(text, context) for kind, text in zip(kinds, texts)]
 context.reset_operations()
 context.set_max_operations(most)
 try:
-    found, few = str(getattr(sets[0], call)(*sets[1:])), {SETS.few}
+    answer, few = getattr(sets[0], call)(*sets[1:]), {SETS.few}
     while few < most:
         context.set_max_operations(few)
         try:
@@ -96,7 +96,8 @@ try:
             break
         except isl.Error:
             few *= {TIMES}
-    print(json.dumps([found, min(few, most)]))
+    context.set_max_operations(0)  # what is written within a limit may lack pieces
+    print(json.dumps([str(answer), min(few, most)]))
 except isl.Error:
     print(json.dumps(["", most]))
 """
@@ -314,9 +315,27 @@ class Region:
         if not self.lookups:
             return self
         axioms = current().axioms(self.lookups, (), all_laws=True)
-        every = self._met(" and ".join(f"({axiom})" for axiom in axioms))
-        few = every._met(current().ordinary(self.lookups))
-        return every._met(current().possible(self.lookups)) if few.is_empty else few
+        return self._met(" and ".join(f"({axiom})" for axiom in axioms))._ordinary()
+
+    def closed(self) -> Region:
+        """Return the region with elements of which laws speak together with its own, `completed`.
+
+        Only with those that lie inside of their tables at all points: others need not exist.
+        """
+        out, tables = self, current()
+        for name in tables.beside(self.lookups):
+            outside = tables.outside(name)
+            if variables_of(outside) <= {*out.names} and out._met(outside).is_empty:
+                out = out.having((name,))
+        known = tables.axioms(out.lookups, ())
+        for axiom in tables.axioms(out.lookups, (), all_laws=True):
+            if axiom not in known:
+                out = out._met(axiom)._filled()
+        return out._ordinary()
+
+    def _ordinary(self) -> Region:
+        few = self._met(current().ordinary(self.lookups))
+        return self._met(current().possible(self.lookups)) if few.is_empty else few
 
     def _met(self, constraints: str) -> Region:
         """Return the points that meet constraints without lookups."""

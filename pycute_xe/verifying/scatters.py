@@ -8,12 +8,13 @@ of the claim names that place is asked, and follows where slots differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 
 from pycute_xe.holding.contents import Write
 from pycute_xe.kernel.index import Index, Looked, Quotient
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.numeric import Numeric
+from pycute_xe.verifying.arguments import replaced
 from pycute_xe.verifying.formula import (
     UNNAMED,
     Bounds,
@@ -27,7 +28,7 @@ from pycute_xe.verifying.formula import (
     renamed,
     summed,
 )
-from pycute_xe.verifying.lookups import as_index, replaced, text_of
+from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.points import Naming, Space, View
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
@@ -99,8 +100,9 @@ class Named:
         pairs = [(_index(at), _index(target)) for at, target in zip(self.at, targets, strict=True)]
         looked = [p for t, a in zip(targets, self.at, strict=True) for p in _paired(t, a)]
         arguments = [p for mine, yours in looked for p in zip(yours.at, mine.at, strict=True)]
+        parted = [p for at, target in (*arguments, *pairs) for p in _parted_alike(at, target)]
         for _ in self.names:
-            for at, target in (*arguments, *pairs):
+            for at, target in (*arguments, *pairs, *parted):
                 rest = at.substitute(known)
                 known |= _solved(rest, target, {*self.names} & rest.names)
         if known.keys() != {*self.names}:
@@ -203,6 +205,13 @@ def _paired(target: str, at: str) -> list[tuple[Looked, Looked]]:
         sides = ([x for x in side if x.operand == table] for side in (mine, yours))
         out += zip(*sides, strict=False)
     return out
+
+
+def _parted_alike(at: Index, target: Index) -> list[tuple[Index, Index]]:
+    """Return the numbers of which two indices take the same quotients."""
+    mine, yours = ([a for a, _ in i.terms if isinstance(a, Quotient)] for i in (at, target))
+    pairs = product(mine, yours)
+    return [(a.index, b.index) for a, b in pairs if a.divisor == b.divisor]
 
 
 def _variables(links: dict[str, None]) -> dict[str, str]:

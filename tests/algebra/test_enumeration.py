@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, TypeAlias
 
+import pytest
 from enumeration import count, indivisible, judge, sampled_pairs, small_layouts, unordered
 from every import every
 from libraries import Library, ours
@@ -22,6 +23,7 @@ def counted() -> Counts:
     return count([ours()], list(sampled_pairs(small_layouts(), PAIRS)))
 
 
+@pytest.mark.long
 def test_small_layouts_are_right_or_refused() -> None:
     counts = counted()
     for verdicts in counts.values():

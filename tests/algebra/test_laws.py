@@ -263,6 +263,7 @@ def test_too_many_refusals_are_seen() -> None:
         check_law("never takes it", Case(refuse, laws.sort, each(SMALL)))
 
 
+@pytest.mark.long
 def test_wrong_operations_are_seen() -> None:
     with pytest.raises(AssertionError, match=r"is wrong.*: size"):
         check_law("is wrong", Case(lambda a: Layout(size(a) + 1, 7), laws.coalesce, each(SMALL)))

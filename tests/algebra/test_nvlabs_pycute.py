@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from case_rows import cases, value
 
 import pycute_xe as cx
@@ -588,6 +589,7 @@ APART = {
 }
 
 
+@pytest.mark.long
 def test_pycute_gives_the_same() -> None:
     apart = Counter[tuple[str, str]]()
     count = 0

@@ -109,6 +109,7 @@ def test_where_the_compiler_is_laxer(op: str, igc: Rows) -> None:
     assert laxer == LAXER[op]
 
 
+@pytest.mark.long
 def test_what_is_legal_compiles(igc: Rows) -> None:
     legal = 0
     for op in ("load", "store"):

@@ -42,6 +42,7 @@ def test_what_is_legal_here_is_not_rejected_there(name: str) -> None:
 
 
 @every("name", TABLES)
+@pytest.mark.long
 def test_what_is_rejected_there_is_an_error_here(name: str) -> None:
     """But the compiler exchanges rows and columns of transposed blocks; the rules only warn."""
     for row in compared(name):
@@ -113,6 +114,7 @@ def test_destination_registers_of_every_compiled_block() -> None:
         assert min(31, row.message.registers("pvc")) == row.registers[0], row
 
 
+@pytest.mark.long
 def test_destination_registers_are_those_of_the_block() -> None:
     """Of all that is legal, and of more: only heights that VNNI cannot pack count differently."""
     for row in compared("block2d_load"):

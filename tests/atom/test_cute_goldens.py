@@ -50,6 +50,7 @@ def alike(got: Layout, want: dict[str, Any]) -> bool:
 
 
 @every("row", rows("cute_mma_atoms"), ids=lambda r: r["name"])
+@pytest.mark.long
 def test_mma_atom(row: dict[str, Any]) -> None:
     atom = get_atom(row["name"])
     assert atom.legacy == (row["kind"] == "legacy")
@@ -171,6 +172,7 @@ def test_cute_layouts_that_are_no_bijections_are_reported() -> None:
     ]
 
 
+@pytest.mark.long
 def test_how_many_rows_of_cute_are_faithful() -> None:
     unfaithful = Counter(row["kind"] for row in COPIES if not copy_atom_of(row).faithful)
     assert unfaithful.keys() == {"XE_LOAD_2D", "XE_LOAD_2D_VNNI", "XE_LOAD_2D_TRANSPOSE"}

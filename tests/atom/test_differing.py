@@ -85,6 +85,7 @@ def alike(names: list[str]) -> list[tuple[str, str]]:
     return [pair for group in kinds.values() for pair in product(group, group)]
 
 
+@pytest.mark.long
 def test_registers_of_two_copies() -> None:
     pairs = alike(LOADS)
     assert len(pairs) > 100

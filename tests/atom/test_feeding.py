@@ -271,6 +271,7 @@ def test_free_operands_warn_where_a_result_starts_inside_a_register(mma: str, op
         assert ("legal by" in feed.reason) == warns
 
 
+@pytest.mark.long
 def test_it_prints_in_100_columns() -> None:
     texts = [str(feed_of(c, mma, operand)) for c in COPIES for mma in MMAS for operand in "ABD"]
     assert max(len(line) for text in texts for line in text.split("\n")[1:]) <= 100

@@ -42,6 +42,7 @@ def answers(mma: str, operand: Any) -> dict[str, Feed]:
 
 
 @pytest.mark.parametrize(("mma", "operand"), sampled(asked(), 2))
+@pytest.mark.long
 def test_a_search_finds_what_feeds_answers(mma: str, operand: Any) -> None:
     found = cx.search_atoms(feeds=mma, operand=operand, reorder=True, shipped=True)
     told = {record.name: dict(record.feeds)[operand] for record in found}

@@ -149,6 +149,7 @@ def test_rows_and_columns_are_counts_or_ranges() -> None:
     assert "XE_2D_U16x16x8_LD_T" in names(rows=8, cols=16, mode="T")
 
 
+@pytest.mark.long
 def test_shipped_and_patterns() -> None:
     recorded = golden("cute_copy_atoms_legacy")
     shipped = {*recorded["ops_all"], *recorded["ops_prefetch"]}
@@ -233,6 +234,7 @@ def test_names_whose_traits_are_no_map_are_marked() -> None:
 # ------------------------------------------------------------------ what feeds an MMA
 
 
+@pytest.mark.long
 def test_what_feeds_an_operand() -> None:
     b = names(feeds=DPAS, operand="B", shipped=True)
     # The document: B row-major by LD_V, column-major by LD_T; A by LD_N.

@@ -8,7 +8,7 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.cutlass import get_atom
-from pycute_xe.errors import CuteError, TargetError
+from pycute_xe.errors import CuteError, KernelError, TargetError
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +198,14 @@ def test_near_the_last_register_a_check_says_how_often_such_kernels_spilled() ->
     for row in rows("arch", "spilled"):
         assert 0 <= int(str(row["spilled"])) <= int(str(row["compiled"]))
         assert "ocloc" in str(row["source"])
+
+
+def test_a_reorder_that_no_move_does_is_judged_all_the_same() -> None:
+    """`emit` refuses B's halves of bytes that part; how many registers it takes is known."""
+    op = cx.XE_DPAS_TT(8, "s32", "u4")
+    for grid, refused in (((8, 4, 1), True), ((4, 8, 1), False)):
+        layout = cx.Layout(grid, (grid[1], 1, 0))
+        kernel = cx.kernel.gemm(cx.workgroup_mma(op, (256, 256, 128), layout))
+        assert bool(cx.check(kernel, "bmg")) is not refused
+        with pytest.raises(KernelError, match="share a byte"):
+            cx.emit(kernel)

@@ -289,6 +289,7 @@ def test_nothing_found_says_when_a_reorder_would_do() -> None:
     assert json.loads(shown("atoms", *filters, "--json"))["with_reorder"] == count
 
 
+@pytest.mark.long
 def test_two_operands_fit_the_page() -> None:
     for more in ((), ("--all",)):
         text = shown("atoms", "--feeds", DPAS, "--reorder", "--limit", "0", *more)

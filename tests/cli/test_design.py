@@ -30,6 +30,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.long
 def test_the_first_and_why() -> None:
     done = run(*CUBE, "--device", "b70", "--top", "3")
     assert done.exit_code == 0, done.output

@@ -420,6 +420,7 @@ def test_a_wrong_kernel_is_never_run(run: Run, monkeypatch: pytest.MonkeyPatch) 
 # ------------------------------------------------------------------ as a process
 
 
+@pytest.mark.long
 def test_as_a_process(folder: Path) -> None:
     """A refusal; `test_an_input_may_be_a_pipe` has the process that succeeds."""
     command = [sys.executable, "-m", "pycute_xe.cli", "gemm", *SMALL, "Ab.npy"]
@@ -520,6 +521,7 @@ def test_only_types_that_the_option_takes_are_offered(run: Run) -> None:
 @pytest.mark.parametrize(
     "command", [("atoms", "XE_LOAD", "--limit", "0"), ("layout", "(64,64):(64,1)")]
 )
+@pytest.mark.long
 def test_a_pipe_closed_early_is_no_failure(command: tuple[str, ...]) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "pycute_xe", *command],

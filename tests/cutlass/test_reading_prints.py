@@ -49,6 +49,7 @@ def test_an_mma_atom_is_that_of_its_operation() -> None:
         assert atom.legacy == (row["kind"] == "legacy")
 
 
+@pytest.mark.long
 def test_candidates_are_all_atoms_that_print_so() -> None:
     row = MMAS[HALF]
     alike = [name for name, r in MMAS.items() if mma_text(r) == mma_text(row)]

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from every import every
 from hypothesis import given, strategies as st
 from strategies import coordinate_layouts, layouts
@@ -96,6 +97,7 @@ def test_a_swizzled_layout_comes_back(layout: cx.Layout, bits: int, base: int, a
         assert cx.from_cute(composed.to_cpp()) == cx.from_cute(str(composed)) == composed
 
 
+@pytest.mark.long
 def test_every_atom_of_the_catalogue_comes_back() -> None:
     for name in catalogue():
         atom: Any = cx.get_atom(name)

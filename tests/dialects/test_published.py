@@ -71,6 +71,7 @@ def test_larger_blocks_of_that_layout_are_whole() -> None:
         (("32, 16", 2, "0, 1"), 1, "registers"),
     ],
 )
+@pytest.mark.long
 def test_4192_what_a_block_load_leaves_is_not_the_operand(
     block: tuple[str, int, str], index: int, way: str
 ) -> None:

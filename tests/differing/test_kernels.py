@@ -101,6 +101,7 @@ def changed(name: str) -> Kernel:
 
 
 @every("name", CHANGES)
+@pytest.mark.long
 def test_a_change_is_named_in_its_rows(name: str) -> None:
     found = found_of(name)
     _, sections, says = CHANGES[name]
@@ -168,6 +169,7 @@ def test_equal_kernels_are_equal(kind: str) -> None:
 
 
 @every("name", sampled(CASES, 4))
+@pytest.mark.long
 def test_kernels_of_all_kinds_are_equal_to_themselves_and_unlike_one_statement_less(
     name: str,
 ) -> None:
@@ -260,6 +262,7 @@ def owners_of(layout: cx.Layout, tile: tuple[int, ...]) -> dict[Any, set[tuple[i
     return out
 
 
+@pytest.mark.long
 def test_rules_that_one_breaks_are_told() -> None:
     wide = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (256, 256, 32), ((4, 4, 1), (4, 1, 0)))
     found = cx.diff(gemm(), cx.kernel.gemm(wide))

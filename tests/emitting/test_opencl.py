@@ -52,12 +52,14 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(KERNELS, 2))
+@pytest.mark.long
 def test_epilogues_and_types_run_as_binaries(name: str) -> None:
     kernel = KERNELS[name]()
     assert held_against_run(kernel, filled(kernel, (20, 50, 70)), ULPS) == []
 
 
 @needs_compiler
+@pytest.mark.long
 def test_batches_run_as_binaries() -> None:
     kernel = gemm(batch=True, epilogue="acc + bias[l,n]")
     named, rng = {"L": 2, "M": 20, "N": 60, "K": 40}, np.random.default_rng(0)
@@ -68,6 +70,7 @@ def test_batches_run_as_binaries() -> None:
     assert held_against_run(kernel, given) == []
 
 
+@pytest.mark.long
 def test_the_text_depends_on_the_kernel_alone() -> None:
     code = (
         "import pycute_xe as cx\n"
@@ -130,6 +133,7 @@ def looked_up(kind: str = "s32") -> Kernel:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_page_table_is_read_where_an_index_asks_for_it() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, shape) for shape in ((80, 40), (40, 64)))

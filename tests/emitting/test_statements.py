@@ -164,12 +164,14 @@ LARGE: dict[str, Kernel] = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(LARGE, 1))
+@pytest.mark.long
 def test_sums_and_shared_tiles_run_as_binaries(name: str) -> None:
     kernel = LARGE[name]
     assert held_against_run(kernel, filled(kernel, (33, 62, 70))) == []
 
 
 @needs_compiler
+@pytest.mark.long
 def test_row_sums_are_those_of_a_tree() -> None:
     kernel = gemm(also={"r[m]": "sum(n, D[m,n])"})
     given = filled(kernel, (33, 62, 70))
@@ -200,6 +202,7 @@ def of_one(function: str) -> np.ndarray:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_tanh_is_within_its_bound() -> None:
     with np.errstate(all="ignore"):
         exact = np.tanh(wide().astype(np.float64)).astype(np.float32)
@@ -209,6 +212,7 @@ def test_tanh_is_within_its_bound() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_gelu_is_within_its_bound() -> None:
     from math import erf
 

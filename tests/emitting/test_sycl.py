@@ -123,6 +123,7 @@ def noticed(program: Path, sizes: dict[str, int]) -> str:
 
 
 @needs_gcc
+@pytest.mark.long
 def test_a_difference_is_seen_and_reported(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     done, _, _ = ran(program, *SIZES, "--save", str(file), WRONG="1")

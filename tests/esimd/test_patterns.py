@@ -26,6 +26,7 @@ EXAMPLES["RUNS"].update({name: cache(run) for name, run in EXAMPLES["RUNS"].item
 @pytest.mark.parametrize(
     ("name", "threads"), sampled(product(sorted(EXAMPLES["RUNS"]), [8, 16, 32]), 3)
 )
+@pytest.mark.long
 def test_examples_are_numpy_bit_for_bit(name: str, threads: int) -> None:
     run, found, expected = EXAMPLES["RUNS"][name](threads)
     assert found.tobytes() == np.ascontiguousarray(expected).tobytes()

@@ -105,6 +105,7 @@ def test_a_kind_without_a_term_says_why(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sampled(CASES, 6, always=["attention, a window"]))
+@pytest.mark.long
 def test_what_a_kernel_claims_changes_no_bit(name: str) -> None:
     def bare(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple(

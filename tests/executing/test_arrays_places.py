@@ -11,19 +11,15 @@ from hypothesis import given, settings, strategies as st
 from sampling import EXAMPLES
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.evaluation import Evaluation, Run
 from pycute_xe.executing.arrays.lifting import apart_of, boxed
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
-    Lifter,
-    Place,
     index_field,
     points_of,
     separated,
 )
 from pycute_xe.executing.arrays.values import Value, gathered, scattered
-from pycute_xe.holding.nodes import Choice, Leaf, Undefined
 from pycute_xe.kernel import Fill, Fragment, If, Index, Kernel, Loop, Operand
 from pycute_xe.numeric import as_numeric
 
@@ -191,26 +187,3 @@ def test_a_table_that_does_more_than_add_is_told() -> None:
     )
     assert apart_of((p + q) % 3 + 0 * s, 1)[1] is None
     assert apart_of(s * q + p, 1)[1] is None
-
-
-def test_trips_told_together_are_what_each_is_alone() -> None:
-    """What no trip alone asks for is not asked for by all of them either."""
-    lifter, table = Lifter(1), np.array([3.0, 5.0, 7.0], np.float32)
-    run = Run(kernel(()), {}, {"A": table}, lifter, lambda *_: NotImplemented, types={"A": F32})
-    axis, outer = Axis(3), Evaluation(run, {})
-    many = {"k": Field(0, (((axis,), np.arange(3)),))}
-    ahead = Evaluation(run, many, outer, frozenset({"k"}))
-    turns = [
-        Evaluation(run, {"k": Field(i)}, outer, frozenset({"k"}), ahead=ahead, turn=(axis, i))
-        for i in range(3)
-    ]
-    element = lifter.make(Leaf, ("A",), (), (Place(K, ()),))
-    first = lifter.make(
-        Choice, (), (element, lifter.make(Undefined, ())), (Place(K - Index(None, 1), ()),)
-    )
-    assert [float(turn.value(element).array) for turn in turns] == table.tolist()
-    assert element.number in ahead.values
-    assert float(turns[0].value(first).array) == 3.0
-    assert first.number in ahead.late
-    with pytest.raises(UndecidableError, match="never written"):
-        turns[1].value(first)

@@ -169,6 +169,7 @@ def on_arrays(kernel: Kernel) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_some_wrong_kernels_fault_and_some_are_products_still() -> None:
     kernels = [kernel for name in SOME if (kernel := built(name))]
     plans = [on_arrays(kernel) for kernel in kernels]

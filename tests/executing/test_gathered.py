@@ -30,6 +30,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.long
 def test_tiles_whose_work_is_split_unevenly(sizes: list[int]) -> None:
     mma = cx.workgroup_mma(OP, (64, 64, 32), ((2, 2, 1), (2, 1, 0)))
     rng = np.random.default_rng(0)
@@ -42,6 +43,7 @@ def test_tiles_whose_work_is_split_unevenly(sizes: list[int]) -> None:
     assert max(sizes) <= 19 * 64 * k
 
 
+@pytest.mark.long
 def test_experts_with_weights_of_their_own(sizes: list[int]) -> None:
     mma = cx.workgroup_mma(OP, (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
     rng = np.random.default_rng(0)

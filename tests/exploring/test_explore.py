@@ -70,6 +70,7 @@ def test_the_best_are_those_of_building_all(space: Space, objective: Any) -> Non
     assert found.listed == len(space) == refused + found.built + found.passed_over
 
 
+@pytest.mark.long
 def test_a_run_that_was_stopped_in_a_line_goes_on(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     whole = explore(FEW, "b580", PROBLEMS, log=log)

@@ -31,6 +31,7 @@ def proved_and_run(row: Row, reference: bool = False) -> None:
 
 
 @pytest.mark.parametrize("row", sampled(rows(), 2), ids=told)
+@pytest.mark.long
 def test_a_configuration_is_described_verified_and_run(row: Row) -> None:
     proved_and_run(row)
 

@@ -52,6 +52,7 @@ WANTED: dict[str, Callable[..., np.ndarray]] = {
 
 
 @pytest.mark.parametrize("make", own_kernel.KERNELS)
+@pytest.mark.long
 def test_a_kernel_from_nothing(make: Callable[[], Kernel]) -> None:
     assert len(inspect.getsource(make).splitlines()) <= 25
     kernel, rng = make(), np.random.default_rng(0)

@@ -114,8 +114,23 @@ def test_what_small_problems_do_not_show_is_left_to_the_proof() -> None:
 
     body = (LOAD, load("A", "y", (M * 8 + 1, N * 16)), Map("x", chosen(Slot("y"), Slot("x"))))
     values = cx.verify(kernel(chosen(BELOW, A), *body, STORE)).proofs[-1]
-    assert values.answer == "undecided"
-    assert "A[m+1,n] is claimed, and lies outside A at M = 8, N = 5" in values.reason
+    assert values.answer == "needs"
+    assert values.counterexample is not None
+    assert "A[m+1,n] is claimed, and lies outside A" in values.counterexample.message
+    assert values.counterexample.sizes == {"M": 8, "N": 5}
+
+
+def test_a_condition_is_one_under_which_the_claim_has_a_value_everywhere() -> None:
+    two, four = Index(None, 2), Index(None, 4)
+    both = Element("A", (two, N)) + Element("A", (four, N))
+    claim = Claim("D", ("m", "n"), both)
+    operands = (Operand("A", "f32", ("M", "N")), Operand("D", "f32", (1, "N"), role="out"))
+    loads = (load("A", "x", (two, N * 16)), load("A", "y", (four, N * 16)))
+    body = (*loads, Map("x", Slot("x") + Slot("y")), store("D", "x", (Index(), N * 16)))
+    fragments = (fragment("x", "f32", 8), fragment("y", "f32", 8))
+    grid, claims = (("n", Tiles("N", 16)),), Specification((claim,))
+    values = cx.verify(Kernel("both", 1, operands, fragments, grid, body, claims)).proofs[-1]
+    assert (values.answer, values.condition) == ("needs", "M >= 5")
 
 
 def test_what_has_a_value_at_some_sizes_is_asked_for_those_alone() -> None:

@@ -80,6 +80,7 @@ def test_dual_gemms_at_edges(
         both_run(kernel, [a, b, c], meaning(product, other), error)
 
 
+@pytest.mark.long
 def test_an_epilogue_and_a_scalar_in_a_dual_gemm() -> None:
     kernel = cx.kernel.dual_gemm(
         tiled((32, 32, 32), (2, 2)), combine="alpha*acc0 + acc1", epilogue="relu(acc)"
@@ -124,6 +125,7 @@ def chained(depth: int = 16) -> Kernel:
     return cx.kernel.chained_gemm(first, tiled((32, 32, depth), (2, 2), "f16"))
 
 
+@pytest.mark.long
 def test_the_chained_gemm_of_the_field() -> None:
     mma = tiled((128, 128, 16), (4, 4), "f16")
     proved_and_legal(cx.kernel.chained_gemm(mma, mma))
@@ -139,6 +141,7 @@ def test_chained_gemms_at_edges(depth: int) -> None:
         both_run(kernel, [a, b, c], wide(between) @ wide(c))
 
 
+@pytest.mark.long
 def test_a_chained_gemm_with_a_slip_is_disproved() -> None:
     kernel = chained()
     take, put, fence = (find(kernel, kind) for kind in (SharedLoad, SharedStore, Fence))

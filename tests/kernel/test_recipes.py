@@ -58,6 +58,7 @@ TOGETHER: dict[str, tuple[Mainloop, Epilogue, Schedule]] = {
 
 
 @pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.long
 def test_what_goes_together_is_proved(name: str) -> None:
     made = kernel(*TOGETHER[name])
     verdict = cx.verify(whole_tiles(made) if TOGETHER[name][2].plan else made)
@@ -86,6 +87,7 @@ def test_the_same_prefetch_distance_of_both_is_one_loop() -> None:
         both.loop("p1")
 
 
+@pytest.mark.long
 def test_softmax_of_rows_takes_what_a_gemm_takes() -> None:
     mma = tiled_mma((32, 64, 32), (2, 2))
     made = cx.kernel.softmax_gemm(mma, types={"B": "s8"}, transform_b="B*s[n]", epilogue="2*acc")

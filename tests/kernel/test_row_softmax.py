@@ -72,6 +72,7 @@ def test_the_tiles_of_the_field_are_proved(kernel: Kernel) -> None:
     assert verdict, str(verdict)
 
 
+@pytest.mark.long
 def test_rows_of_many_subgroups_are_disproved_where_they_are_wrong() -> None:
     kernel = cx.kernel.softmax_gemm(tiled_mma((16, 256, 16), (1, 16)), stages=0)
     assert cx.verify(kernel, budget=60)
@@ -83,6 +84,7 @@ def test_rows_of_many_subgroups_are_disproved_where_they_are_wrong() -> None:
     assert cx.replay(kernel.replace(take, half), verdict.counterexample).shows
 
 
+@pytest.mark.long
 def test_slips_are_disproved() -> None:
     kernel = small()
     disproved(kernel.replace(Fence(), None))

@@ -64,6 +64,7 @@ def test_all_stages_but_one_are_filled_before_the_loop(stages: int) -> None:
     assert before == ["sA", "sB"] * (stages - 1)
 
 
+@pytest.mark.long
 def test_an_epilogue_follows() -> None:
     kernel = cx.kernel.slm_gemm(tiled(), epilogue="relu(2*acc)", d_type="f32")
     assert cx.verify(kernel)
@@ -93,6 +94,7 @@ def counted(kernel: Kernel, kind: type, array: str) -> tuple[int, int]:
     return turns, least
 
 
+@pytest.mark.long
 def test_bank_conflicts_are_counted_and_a_swizzle_removes_them() -> None:
     plain = cx.kernel.slm_gemm(tiled(), a="col")
     swizzled = cx.kernel.slm_gemm(tiled(), a="col", swizzle_a=cx.Swizzle(1, 3, 2))

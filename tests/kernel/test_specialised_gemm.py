@@ -57,6 +57,7 @@ def comes_out_right(kernel: Kernel, executor: Any) -> bool:
 
 
 @pytest.mark.parametrize("stages", sampled([1, 2, 3], 1, [3]))
+@pytest.mark.long
 def test_producers_and_consumers(stages: int) -> None:
     kernel = right(stages)
     verdict = cx.verify(kernel)
@@ -82,6 +83,7 @@ FIELD = tiled_mma((128, 128, 32), (4, 4))
 @pytest.mark.parametrize(
     ("mma", "epilogue"), sampled([(SMALL, None), (SMALL, "relu(acc + bias[n])"), (FIELD, None)], 1)
 )
+@pytest.mark.long
 def test_proved_with_an_epilogue_and_in_the_field(mma: Any, epilogue: str | None) -> None:
     kernel = cx.kernel.specialised_gemm(mma, epilogue=epilogue)
     assert cx.verify(kernel, budget=60)

@@ -103,6 +103,7 @@ def with_kind(kind: type[Statement]) -> Kernel:
 
 @every("kind", kinds())
 @every("name", TABLES)
+@pytest.mark.long
 def test_a_deleted_entry_is_missed_by_name(name: str, kind: type[Statement]) -> None:
     table, reader = TABLES[name]
     kernel = with_kind(kind)

@@ -63,6 +63,7 @@ def legal_loads(igc: Rows) -> list[Block2D]:
     return found
 
 
+@pytest.mark.long
 def test_every_load_inside_a_surface(igc: Rows, visa: ModuleType) -> None:
     memory, _, base, data = machine(pitch=2048, rows=80)
     registers = RegisterFile(256 * 64)

@@ -30,6 +30,7 @@ def test_the_binary_of_the_large_bf16_kernel_is_the_kernel() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_kernel_that_check_finds_too_large_for_a_register_mode_spills_there() -> None:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     mma = cx.workgroup_mma(op, tile=(256, 256, 32), subgroups=((8, 4, 1), (4, 1, 0)))

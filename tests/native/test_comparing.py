@@ -25,6 +25,7 @@ def large() -> Kernel:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_comparison_tells_counts_registers_and_whether_results_are_equal() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "f16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
     found = cx.native.compare(cx.kernel.gemm(mma, a="col"), {"M": 20, "N": 60, "K": 70})
@@ -51,6 +52,7 @@ def test_a_binary_that_spills_is_told_and_refused_not_executed() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_command_line_multiplies_by_the_binary(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.integers(-3, 4, (40, 33)), rng.integers(-3, 4, (33, 20))

@@ -36,6 +36,7 @@ def row(kind: str, accumulator: str, orders: str, with_c: bool) -> Row:
 @pytest.mark.parametrize(
     "wanted", sampled(WANTED, 1), ids=lambda wanted: " ".join(map(str, wanted))
 )
+@pytest.mark.long
 def test_binaries_of_configurations_equal_runs(wanted: tuple[str, str, str, str | None]) -> None:
     *types, epilogue = wanted
     found = row(*types, epilogue is None and types[0] not in ("tf32", "u8"))
@@ -48,6 +49,7 @@ def test_binaries_of_configurations_equal_runs(wanted: tuple[str, str, str, str 
 
 @needs_compiler
 @pytest.mark.parametrize("wanted", sampled(WANTED, 1), ids=str)
+@pytest.mark.long
 def test_what_check_says_fits_a_register_mode_does_not_spill(
     wanted: tuple[str, str, str, str | None],
 ) -> None:
@@ -58,6 +60,7 @@ def test_what_check_says_fits_a_register_mode_does_not_spill(
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_compiler_refuses_the_tall_transposed_blocks_that_check_warns_of() -> None:
     kernel = row("s8", "s32", "ccrr", True).kernel()
     rules = {found.broken.rule for found in cx.check(kernel, "pvc").findings}

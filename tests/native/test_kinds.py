@@ -20,6 +20,7 @@ KEPT = ("attention, keys of one query shared",)
 
 @needs_compiler
 @pytest.mark.parametrize("name", sampled(CASES, 0, KEPT))
+@pytest.mark.long
 def test_a_binary_of_each_kind_does_what_a_run_does(name: str) -> None:
     assert CASES[name].wrong() == []
 

@@ -12,6 +12,7 @@ GRID = ((8, 4, 1), (4, 1, 0))
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_main_loop_of_the_large_gemm_has_as_few_instructions_as_one_by_hand() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (256, 256, 32), GRID)
     prologue, main = cx.native.compile(cx.kernel.gemm(mma), compiler=RECORDED).loops
@@ -34,6 +35,7 @@ __kernel void nested(__global int *a, int n) {
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_loop_around_a_loop_is_left_out() -> None:
     binary = compile_text(NESTED, "nested")
     labels = binary.assembly.labels
@@ -45,6 +47,7 @@ def test_a_loop_around_a_loop_is_left_out() -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("registers", [128, 256])
+@pytest.mark.long
 def test_scratch_in_a_loop_is_said_before_all_else(registers: int) -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (256, 256, 32), GRID)
     kernel = cx.kernel.gemm(mma)

@@ -27,6 +27,7 @@ def test_the_compiler_makes_the_moves_that_are_recorded(pair: Pair) -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_single_moves_become_the_instructions_that_are_recorded() -> None:
     found = recorded_moves()
     some = Random(1).sample([*found], 20)

@@ -50,6 +50,7 @@ def test_code_and_registers_on_the_pages_are_what_the_compiler_made(path: Path) 
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_page_draws_the_code_as_it_is() -> None:
     assert made_page.PICTURE.read_text(encoding="utf-8") == made_page.picture()
 

@@ -124,6 +124,7 @@ def test_the_emissions_themselves_run_as_the_kernels_do(name: str) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("case", sampled(WRONG, 2), ids=lambda case: f"{case[0]}: {case[1]}")
+@pytest.mark.long
 def test_a_wrong_emission_is_noticed(case: tuple[str, str, str, str, int]) -> None:
     name, _, pattern, by, which = case
     found = outcome(name, broken(cx.emit(kernel(name)), pattern, by, which))

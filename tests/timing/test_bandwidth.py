@@ -35,6 +35,7 @@ def test_clocks_of_all_trips_are_the_seconds_of_cost() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_an_interval_holds_what_the_slowest_needs() -> None:
     binary = cx.native.compile(GEMM, "pvc")
     alone = timing(binary, "pvc", 1, group=4, trips=2)

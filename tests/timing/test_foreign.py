@@ -75,6 +75,7 @@ def binary(target: str = "pvc") -> bytes:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_kernels_of_every_shape_are_read_by_their_names() -> None:
     made = binary()
     assert tuple(kernels_of(made)) == NAMES

@@ -43,6 +43,7 @@ def without(text: str, opcode: str, note: str) -> Iterator[str]:
 
 @needs_compiler
 @pytest.mark.parametrize("target", ["pvc", "bmg"])
+@pytest.mark.long
 def test_a_product_is_the_same_whatever_the_latencies(target: str) -> None:
     binary, given = product(target)
     assert binary.kernel is not None

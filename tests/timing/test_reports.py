@@ -38,6 +38,7 @@ def test_what_is_gained_without_an_instruction_is_known_of_the_worst() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_damaged_machine_code_is_read_or_refused_in_one_line() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 1, 1), (1, 1, 0)))
     binary = cx.native.compile(cx.kernel.gemm(mma), "bmg")

@@ -10,6 +10,7 @@ from pycute_xe.errors import InputError
 
 
 @needs_compiler
+@pytest.mark.long
 def test_statements_are_those_of_explain() -> None:
     """Each DPAS comes from the multiplication, as the kernel's only statement of that kind."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))

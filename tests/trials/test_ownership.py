@@ -123,6 +123,7 @@ def wrong_formula(rng: random.Random) -> tuple[str, str, str]:
     return (name, *rng.choice([c for k, c in changes.items() if k != "values turned"]))
 
 
+@pytest.mark.long
 def test_wrong_formulas_are_refuted_where_the_machine_differs() -> None:
     rng, refuted = random.Random(20), 0
     t, v = np.arange(16)[:, None], np.arange(64)[None]

@@ -149,6 +149,7 @@ def test_a_part_of_a_large_grid_is_run() -> None:
 
 
 @pytest.mark.parametrize("seed", sampled(range(1000), 12, always=(24, 174, 233)))
+@pytest.mark.long
 def test_trials_alone_tell_wrong_from_right(seed: int) -> None:
     outcome = judged(seed)
     assert outcome.word not in ("right, contradicted", "wrong, untried", "wrong, passed")

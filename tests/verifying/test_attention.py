@@ -61,6 +61,7 @@ def test_attention_is_proved(options: dict[str, Any]) -> None:
     assert "for all" in str(verdict)
 
 
+@pytest.mark.long
 def test_a_sink_behind_keys_that_subgroups_share_is_proved() -> None:
     """What each subgroup rescaled goes into the sum of all, then to what the sink makes of it."""
     verdict = proofs(of({"sink": True}, queries=8, keys=32, across=2))
@@ -139,6 +140,7 @@ def test_what_is_not_proved_keeps_its_registers_and_coverage() -> None:
     assert answers["O values"] != "proved"
 
 
+@pytest.mark.long
 def test_barriers_of_pages_shared_by_subgroups_are_proved() -> None:
     kernel = attention(*tilings(queries=8, keys=64, across=4), page=64)
     answers = {proof.property: proof.answer for proof in proofs(kernel).proofs}

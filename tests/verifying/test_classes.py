@@ -130,6 +130,7 @@ def test_operands_exchanged_and_fragments_filled_with_a_number(gemm: Kernel) -> 
     disproved(gemm.replace(load, dataclasses.replace(load, operand="B")))
 
 
+@pytest.mark.long
 def test_what_is_right_though_it_looks_wrong(gemm: Kernel) -> None:
     store, loop = find(gemm, Store), gemm.loop("k")
     assert cx.verify(gemm.replace(store, (store, store)))

@@ -45,6 +45,7 @@ CASES: list[tuple[tuple[int, int], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("cut", "more"), sampled(CASES, 2))
+@pytest.mark.long
 def test_a_cut_epilogue_is_proved_and_gives_the_same(
     cut: tuple[int, int], more: dict[str, Any]
 ) -> None:

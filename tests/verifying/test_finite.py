@@ -286,6 +286,7 @@ def test_a_clamp_is_a_saturating_conversion_exactly_where_its_ends_are(
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8", "s16", "u16"])
+@pytest.mark.long
 def test_the_lowest_bits_are_not_a_saturating_conversion(kind: str) -> None:
     bits = _of_bytes(through(rounded_to(kind, A), Map("z", X), kinds=("s32", "s32", kind)))
     disproved(bits)
@@ -356,6 +357,7 @@ def test_right_conversions_are_decided() -> None:
     assert len(left) <= 1, left
 
 
+@pytest.mark.long
 def test_a_wide_float_that_becomes_a_narrow_one_before_a_sum_is_not_excused() -> None:
     """Where the sum nearly vanishes, nothing of it may be left."""
     more = (Operand("A", "f64", ("M", "N")), Operand("B", "f32", ("M", "N")))

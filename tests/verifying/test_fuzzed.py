@@ -34,6 +34,7 @@ def made(kernel: Kernel) -> Made:
 
 
 @pytest.mark.parametrize("seed", [*sampled(range(300), 7), *sampled(FOUND, 3)])
+@pytest.mark.long
 def test_no_verdict_is_contradicted_by_a_run(seed: int) -> None:
     outcome = judged(seed)
     assert not outcome.bad, outcome

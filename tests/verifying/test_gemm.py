@@ -24,6 +24,7 @@ SMALLER = 60 if WHOLE else 6
 @pytest.mark.parametrize(
     ("order", "tile", "dtype"), sampled(product(ORDERS, BIG, ["bf16", "f16"]), 3), ids=str
 )
+@pytest.mark.long
 def test_every_order_tile_and_type_is_proved(order, tile, dtype):
     a, b = order
     verdict = cx.verify(cx.kernel.gemm(tiled_mma(*tile, dtype), a=a, b=b))
@@ -85,6 +86,7 @@ def test_replaying_the_counterexample_shows_it(make, tmp_path):
     assert cx.replay(kernel, loaded).shows
 
 
+@pytest.mark.long
 def test_the_smallest_counterexamples_are_as_expected():
     def sizes(name: str) -> tuple[int, int, int]:
         make = next(make for make in BROKEN if make.__name__ == name)

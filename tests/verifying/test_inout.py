@@ -83,6 +83,7 @@ def accumulating(**given: bool) -> Kernel:
     return kernel.replace(store, (*first, add, store))
 
 
+@pytest.mark.long
 def test_a_product_added_to_what_lay_there_is_proved() -> None:
     kernel = accumulating()
     verdict = cx.verify(kernel)
@@ -95,6 +96,7 @@ def test_a_product_added_to_what_lay_there_is_proved() -> None:
     assert not cx.verify(accumulating(late=True))
 
 
+@pytest.mark.long
 def test_each_subgroup_may_store_what_it_added_to_in_a_statement_of_its_own() -> None:
     kernel = accumulating()
     store = find(kernel, Store)

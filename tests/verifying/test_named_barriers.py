@@ -93,6 +93,7 @@ def test_what_only_some_residues_of_k_do_is_seen() -> None:
     assert not comes_out_right(kernel, "fast")
 
 
+@pytest.mark.long
 def test_numbers_beyond_the_31_and_counts_that_disagree_are_disproved_and_stop_both_executors() -> (
     None
 ):

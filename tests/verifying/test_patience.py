@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import islpy as isl
 import pytest
 from broken_kernels import tiled_mma
 from compiled_kinds import attended
@@ -31,6 +32,7 @@ from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.formula import Place, Term
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.questions import _summing_to
+from pycute_xe.verifying.regions import _CHILD, answered_apart
 
 SMALL = tiled_mma((32, 64, 32), (2, 4))
 KERNELS: dict[str, Kernel] = {
@@ -100,6 +102,7 @@ def test_another_process_with_other_hashes_answers_alike(first: dict[str, Any], 
     assert json.loads(done.stdout) == first[str(work)]
 
 
+@pytest.mark.long
 def test_more_work_decides_no_less(first: dict[str, Any]) -> None:
     for name in KERNELS:
         of = [first[str(work)][name][0][1:] for work in WORK]
@@ -197,6 +200,7 @@ def test_following_stops_where_its_time_is_over(
         assert all("the machine was too slow for the budgeted work" in why for why in stopped)
 
 
+@pytest.mark.long
 def test_a_clock_that_stands_still_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "perf_counter", lambda: 0.0)
     cut = cx.verify(KERNELS["attention"], budget=0.05)
@@ -229,3 +233,32 @@ def test_small_problems_of_many_sizes_are_made_as_they_are_asked_for() -> None:
     assert next(_summing_to(40, spans)) == (1,) * 40
     assert list(_summing_to(4, [range(1, 12), (2,), range(1, 12)])) == [(1, 2, 1)]
     assert [*_summing_to(4, [range(1, 4)] * 2)] == [(1, 3), (2, 2), (3, 1)]
+
+
+POINTS = (
+    "{ [i0, i1, i2, i3, i4, i3, i6, i7, i6, i7, i10, v] : 0 <= i3 <= 15 and 0 <= i6 <= 1 and "
+    "i6 < i2 and i7 <= 2 and 0 <= v <= i0 - i6 and ((i2 < i4 < i1 and i7 >= 0 and "
+    "i7 < i10 <= -2 + i0) or (i2 < i4 < i1 and i7 <= -2 + i0 and 0 <= i10 < i7) or (i2 < i1 and "
+    "0 <= i4 < i2 and i7 >= 0 and i7 < i10 <= -2 + i0) or (i2 < i1 and 0 <= i4 < i2 and "
+    "i7 <= -2 + i0 and 0 <= i10 < i7)); [i0, i1, 0, i3, i4, i3, 1, i7, 1, i7, i10, v] : "
+    "0 <= i3 <= 15 and 0 < i4 < i1 and i7 <= 2 and i7 <= -2 + i0 and 0 <= i10 < i7 and "
+    "0 <= v < i0; [i0, i1, 0, i3, i4, i3, 0, i7, 0, i7, i7, v] : 0 <= i3 <= 15 and 0 < i4 < i1 "
+    "and 0 <= i7 <= 2 and i7 <= -2 + i0 and 0 <= v <= i0; [i0, i1, 1, i3, 0, i3, 1, i7, 1, i7, "
+    "i7, v] : i1 >= 2 and 0 <= i3 <= 15 and 0 <= i7 <= 2 and i7 <= -2 + i0 and 0 <= v < i0; "
+    "[i0, i1, i2, i3, i4, i3, i2, i7, i2, i7, i7, v] : 0 <= i2 <= 1 and 0 <= i3 <= 15 and "
+    "i2 < i4 < i1 and 0 <= i7 <= 2 and i7 <= -2 + i0 and 0 <= v <= i0 - i2 }"
+)
+CASES = (
+    "{ [n, m, t, p, c, d, x, y, z, w, u, v] : (c - x < 0 and (c < 0 or c > m or x < 0 or x > m or "
+    "v < 0 or v != y)) or (c = x and v = y) or (c - x > 0 and (x < 0 or x > m or c < 0 or c > m or "
+    "y < 0 or y != v)) }"
+)
+
+
+def test_what_another_process_answers_is_written_as_a_whole() -> None:
+    """A set that is computed within a limit may need more steps to be written."""
+    sets = [isl.Set(POINTS), isl.Set(CASES)]
+    right = sets[0].intersect(sets[1])
+    question = json.dumps([["Set", "Set"], list(map(str, sets)), "intersect", 11_414])
+    answer, _ = json.loads(answered_apart(_CHILD, question, 60.0))
+    assert not answer or isl.Set(answer).is_equal(right)

@@ -108,6 +108,7 @@ def moved(kernel: Kernel, operand: str, change: Callable[[Index], Index]) -> Ker
 @pytest.mark.parametrize(
     ("stages", "wanted"), [(3, ("proved", "")), (6, ("needs", "ceil_div(K, 32) >= 5"))]
 )
+@pytest.mark.long
 def test_loops_inside_loops_over_groups(stages: int, wanted: tuple[str, str]) -> None:
     """The tiles of the last group behind the end of K are loaded; there is no memory there."""
     assert answers(grouped(stages)) == {"prefetch A": wanted, "prefetch B": wanted}

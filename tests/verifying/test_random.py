@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from broken_kernels import find
 from enumerator import smaller, wrong_elements
 from hypothesis import assume, given, settings, strategies as st
@@ -39,6 +40,7 @@ def built(mma: TiledMma, a: str, b: str) -> Kernel:
 
 @settings(max_examples=settings().max_examples // 4)
 @given(tilings(8), orders, orders)
+@pytest.mark.long
 def test_random_tiles_and_grids_are_proved(mma, a, b):
     verdict = cx.verify(built(mma, a, b))
     assert verdict, str(verdict)
@@ -86,6 +88,7 @@ def bent_kernels(draw: st.DrawFn) -> Kernel:
 
 @settings(max_examples=settings().max_examples // 4)
 @given(bent_kernels(), st.tuples(*[st.integers(1, 70)] * 3))
+@pytest.mark.long
 def test_a_bent_kernel_is_judged_as_it_runs(kernel, sizes):
     verdict = cx.verify(kernel)
     # What no machine executes is not walked either.

@@ -81,6 +81,7 @@ def test_sums_are_proved_and_run(
             assert np.array_equal(getattr(out, name), value(name, wide)), (name, executor)
 
 
+@pytest.mark.long
 def test_sums_of_a_batch() -> None:
     kernel = cx.kernel.gemm(tiled(), batch=True, also={"rows[l,m]": "sum(n, D[l,m,n])"})
     assert cx.verify(kernel)

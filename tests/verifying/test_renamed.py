@@ -18,12 +18,14 @@ QUICK = tuple(kind for kind in KINDS if kind not in SLOW)
 
 
 @pytest.mark.parametrize("seed", sampled(range(5000), 8))
+@pytest.mark.long
 def test_no_verdict_changes_with_the_names(seed: int) -> None:
     outcome = judged(seed, KINDS if WHOLE else QUICK)
     assert not outcome.bad, outcome
 
 
 @pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.long
 def test_a_product_is_proved_whatever_its_names(pool: str) -> None:
     kernel, names = product(), [n for n in dict.fromkeys(POOLS[pool]) if n.isidentifier()]
     for first in range(0, len(names) - 3, 3 if WHOLE else 12):

@@ -45,6 +45,7 @@ def test_a_counterexample_is_run(first: int) -> None:
 
 
 @pytest.mark.parametrize("first", [2**17 - 3, 2**20 + 5])
+@pytest.mark.long
 def test_what_fails_at_large_sizes_is_run_where_it_fails(first: int) -> None:
     verdict = cx.verify(wrong_rows(first))
     assert verdict.answer == "disproved"
@@ -98,6 +99,7 @@ def test_a_rounding_of_sums_of_integers_is_shown() -> None:
 
 
 @pytest.mark.parametrize("executor", ["reference", "fast"])
+@pytest.mark.long
 def test_a_missing_fence_stops_both_executors(executor: Any) -> None:
     right = exchanging()
     wrong = right.replace(Fence(), None)
@@ -135,6 +137,7 @@ def test_many_pieces_of_a_tile_are_decided_at_once(pieces: tuple[int, int]) -> N
     assert not_replayed(wrong, verdict) == ""
 
 
+@pytest.mark.long
 def test_a_piece_that_is_stored_twice_covers_once() -> None:
     made = cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2)), epilogue_tile=(8, 16))
     stores = [s for s in made.body if isinstance(s, Store)]

@@ -32,6 +32,7 @@ def mapped(value: Expression, claim: Expression) -> Kernel:
 X = Slot("x")
 
 
+@pytest.mark.long
 def test_a_rounding_behind_a_function_that_saturates_is_seen_where_sums_vanish() -> None:
     """Seed 301668 of the fuzz: tanh(sum + f16(bias)) for tanh(sum + bias)."""
     assert judged(301668).word == "disproved"
@@ -62,6 +63,7 @@ def test_what_a_run_shows_is_disproved() -> None:
 
 
 @pytest.mark.parametrize("seed", [400088, 400140, 400813])
+@pytest.mark.long
 def test_what_is_right_at_the_smallest_sizes_by_chance_is_seen_at_larger_ones(seed: int) -> None:
     """Rows less their sum, of other elements: with one row both are zero."""
     assert judged(seed).word == "disproved"

@@ -49,6 +49,7 @@ def disproved(kernel: Kernel, of: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", sampled([exchanging(), staged(), staged(stages=3)], 1))
+@pytest.mark.long
 def test_tiles_that_go_through_shared_memory_are_proved(kernel: Kernel) -> None:
     verdict = cx.verify(kernel)
     assert verdict, str(verdict)

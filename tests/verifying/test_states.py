@@ -72,6 +72,7 @@ WRONG = {
 
 
 @every("name", WRONG)
+@pytest.mark.long
 def test_a_wrong_one_is_never_proved(name: str) -> None:
     verdict = cx.verify(WRONG[name])
     assert verdict.answer in ("disproved", "undecided"), verdict
@@ -92,7 +93,7 @@ def test_states_follow_where_that_is_sure() -> None:
     n, t = Index("n"), Index("t")
 
     def shown(time: Index) -> str:
-        return str(unfolded(Element("S", (time, n)), computes.defines, frozenset({"t"})))
+        return str(unfolded(Element("S", (time, n)), computes.rules, frozenset({"t"})))
 
     assert shown(Index()) == "S0[n]"
     assert shown(t) == "S[t,n]"

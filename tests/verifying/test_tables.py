@@ -46,6 +46,28 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424])
+def test_answers_are_shown_by_tables_as_they_are(number: int) -> None:
+    """A grid as long as a table says, a table without assumptions, long questions, a condition."""
+    one = program(number)
+    verdict = cx.verify(one.kernel, budget=60)
+    assert answer(one, verdict, truth(one)), str(verdict)
+    tables = [place.tables for proof in verdict.proofs if (place := proof.counterexample)]
+    assert all(entry < 1 << 12 for table in tables for _, entries in table.values()
+               for entry in entries)  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [40642, 40694, 41997])
+def test_laws_speak_of_elements_beside_those_of_a_program(number: int) -> None:
+    """Starts rise since counts are not negative; entries that rise and differ rise by 1."""
+    one = program(number)
+    verdict = cx.verify(one.kernel, budget=60)
+    assert truth(one)
+    assert verdict, str(verdict)
+
+
 # ------------------------------------------------------------------ attention
 
 FORMS = ({"page": 64}, {"packed": True}, {"packed": True, "page": 32, "causal": True})
@@ -84,6 +106,7 @@ def shifted(name: str, by: int) -> Kernel:
 @pytest.mark.parametrize(
     ("name", "by"), sampled([("lengths", 1), ("lengths", -1), ("pages", 1)], 1)
 )
+@pytest.mark.long
 def test_a_slip_is_disproved_by_tables(name: str, by: int) -> None:
     kernel = shifted(name, by)
     verdict = cx.verify(kernel)

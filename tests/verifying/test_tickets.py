@@ -64,6 +64,7 @@ def test_work_dealt_out_is_proved_for_any_number_of_work_groups() -> None:
 
 
 @every("groups", (1, 2, 5, 20))
+@pytest.mark.long
 def test_each_tile_is_done_once_by_whoever_comes(groups: int) -> None:
     A = np.arange(70 * 16, dtype=np.float32).reshape(70, 16)
     for executor in ("fast", "reference"):

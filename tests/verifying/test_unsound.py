@@ -156,6 +156,7 @@ def test_an_index_beside_the_surface_is_inside(verb: str, off: int) -> None:
     assert {p.property: p.answer for p in verdict.proofs}["bounds"] == "disproved"
 
 
+@pytest.mark.long
 def test_a_grid_of_batches_is_not_rounded_up() -> None:
     made = cx.kernel.gemm(BF16, batch=True)
     assert cx.verify(made)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache, partial, reduce
 from math import copysign, prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.errors import UndecidableError
+from pycute_xe.converting import convert, host_dtype
+from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -24,7 +24,6 @@ from pycute_xe.executing.arrays.terms import (
     Lifter,
     Place,
     Points,
-    bounds_of,
     index_field,
     joined,
     separated,
@@ -33,12 +32,16 @@ from pycute_xe.executing.arrays.terms import (
 )
 from pycute_xe.executing.arrays.values import (
     Value,
+    converted,
     gathered,
     has_points,
     numbers,
-    rounded_to_bf16,
+    of_dtype,
+    selected,
     widened,
+    wrapped,
 )
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.nodes import (
     Bound,
     Call,
@@ -48,7 +51,6 @@ from pycute_xe.holding.nodes import (
     Lost,
     Number,
     Scalar,
-    State,
     Summed,
     Undefined,
     undecided,
@@ -59,7 +61,7 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Evaluation", "Run", "demand_room", "look_up_in"]
+__all__ = ["VALUES", "Evaluation", "Run", "demand_room"]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -72,36 +74,26 @@ Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 
 
 @dataclass(eq=False)
-class Kept:
-    """What sizes and tables alone tell of a run, for the next one with the same; how many numbers.
-
-    ``asked`` are the states behind a recurrence that stores ask for.
-    """
-
-    places: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    asked: list[tuple[Evaluation, Lifted]] = field(
-        default_factory=list["tuple[Evaluation, Lifted]"]
-    )
-    room: int = 0
-
-
-@dataclass(eq=False)
 class Run:
     """What a run has: its kernel, sizes, memory as it was at first, and what was computed before.
 
-    ``exits`` gives the state of a fragment behind a recurrence; ``again`` are the operands whose
+    ``tables`` are the operands that indices look up. ``exits`` gives the state of a fragment behind
+    a recurrence, ``asked`` are the states that stores ask for; ``again`` are the operands whose
     product is asked for more than once. A run of a ``block`` of work-groups shares all but that.
     """
 
     kernel: Kernel
     sizes: Mapping[str, int]
-    memory: dict[str, Array]
+    memory: Mapping[str, Array]
     lifter: Lifter
     exits: Callable[[Evaluation, Lifted], Contents]
+    tables: Mapping[str, Array] = field(default_factory=dict[str, Array])
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
     again: frozenset[tuple[str, str]] = frozenset()
-    kept: Kept = field(default_factory=Kept)
+    asked: list[tuple[Evaluation, Lifted]] = field(
+        default_factory=list["tuple[Evaluation, Lifted]"]
+    )
     block: Points | None = None
 
     def of(self, block: Points) -> Run:
@@ -114,13 +106,17 @@ class Run:
         if not is_narrow(numeric):
             return self.memory[name], numeric
         if ("wide", name) not in self.known:
-            self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
-        before, array = self.known["wide", name]
-        return (array, F32) if before is self.memory[name] else (self.memory[name], numeric)
+            self.known["wide", name] = widened(self.memory[name], numeric)
+        return self.known["wide", name], F32
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
-        return look_up_in(self.memory[operand], at)
+        axes, elements = gathered(self.tables[operand], at)
+        whole = elements.astype(np.int64)
+        if not axes:
+            return Field(int(whole))
+        offset, parts = separated(whole)
+        return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
 
 
 def is_narrow(numeric: Numeric) -> bool:
@@ -128,22 +124,11 @@ def is_narrow(numeric: Numeric) -> bool:
     return numeric.kind == "float" and (numeric.bits < 32 or numeric.name == "tf32")
 
 
-def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
-    """Return elements of an array as a field; those outside are not asked for."""
-    axes, elements = gathered(array, at)
-    whole = elements.astype(np.int64)
-    if not axes:
-        return Field(int(whole))
-    offset, parts = separated(whole)
-    return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
-
-
 @dataclass(eq=False)
 class Evaluation:
     """Values of terms where ``env`` says what variables are.
 
-    ``own`` are the variables that the evaluation around it does not have. In a trip of a loop,
-    ``ahead`` has what does not depend on the state for many trips, this one at ``turn`` of an axis.
+    ``own`` are the variables that the evaluation around it does not have.
     """
 
     run: Run
@@ -156,13 +141,9 @@ class Evaluation:
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
-    where_in: dict[int, tuple[Field, ...]] = field(default_factory=dict[int, "tuple[Field, ...]"])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
-    ahead: Evaluation | None = None
-    turn: tuple[Axis, int] = (Axis(0), 0)
-    late: set[int] = field(default_factory=set[int])
 
     def value(self, term: Lifted) -> Value:
         """Return the value of a term."""
@@ -170,8 +151,7 @@ class Evaluation:
         if known is None:
             if self.outer is not None and self.own.isdisjoint(term.names):
                 return self.outer.value(term)
-            known = self.early(term, Evaluation.value) or VALUES[term.kind](self, term)
-            self.values[term.number] = known
+            known = self.values[term.number] = VALUES[term.kind](self, term)
         return known
 
     def factor(self, term: Lifted) -> Value:
@@ -179,7 +159,7 @@ class Evaluation:
         if self.outer is not None and self.own.isdisjoint(term.names):
             return self.outer.factor(term)
         if term.number not in self.factors:
-            self.factors[term.number] = self.early(term, Evaluation.factor) or self.wide(term)
+            self.factors[term.number] = self.wide(term)
         return self.factors[term.number]
 
     def wide(self, term: Lifted) -> Value:
@@ -188,24 +168,10 @@ class Evaluation:
             array, numeric = self.run.wide(term.given[0])
             axes, elements = gathered(array, tuple(map(self.place, term.places)))
             return Value(axes, elements, numeric)
-        if term.kind is Converted and term.given[0].name == "bf16":
-            body = self.value(term.parts[0])
-            rounded = rounded_to_bf16(body.array) if body.type == F32 else None
-            if rounded is not None:
-                return Value(body.axes, rounded, F32)
+        if term.kind is Choice:
+            return _choice(self, term, Evaluation.factor)
         one = self.value(term)
         return Value(one.axes, widened(one.array, one.type), F32) if is_narrow(one.type) else one
-
-    def early(self, term: Lifted, asked: Callable[[Evaluation, Lifted], Value]) -> Value | None:
-        """Return what a term is at the trip at hand, where many trips tell it together."""
-        ahead = self.ahead
-        if ahead is None or not term.names <= ahead.env.keys() or term.number in ahead.late:
-            return None
-        try:
-            return asked(ahead, term).at(*self.turn)
-        except UndecidableError:  # each trip for itself may choose what has a value
-            ahead.late.add(term.number)
-            return None
 
     def place(self, place: Place) -> Field:
         """Return a place as a field."""
@@ -217,15 +183,13 @@ class Evaluation:
             for names, table in place.parts:
                 out = out + self.tabled(names, table)
             known = self.fields[id(place)] = place, out
-            self.run.kept.room += out.room
         return known[1]
 
     def forget(self) -> None:
-        """Forget values, which the next run or trip has others of, but not places."""
+        """Let go of values, and of evaluations inside, which know this one."""
         self.values.clear()
         self.factors.clear()
-        for inner, _, _ in self.sums.values():
-            inner.forget()
+        self.sums.clear()
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
@@ -244,19 +208,8 @@ class Evaluation:
         over = term.given[1]
         key: Any = term.number if any(len(bound) == 3 for bound in over) else over
         if key not in self.sums:
-            self.sums[key] = self.joined(term) or _opened(self, term)
+            self.sums[key] = _opened(self, term)
         return self.sums[key]
-
-    def joined(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]] | None:
-        """Return the same for a trip as for many, where the sum is over the same in each."""
-        ahead = self.ahead
-        bounds = bounds_of(term.given[1])[1]
-        if ahead is None or any(self.turn[0] in ahead.env[name].axes for name in bounds):
-            return None
-        many, axis, tests = ahead.inside(term)
-        env = self.env | {name: many.env[name] for name in many.own}
-        inner = Evaluation(self.run, env, self, many.own, ahead=many, turn=self.turn)
-        return inner, axis, tests
 
     def state(self, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""
@@ -400,9 +353,15 @@ def _call(ev: Evaluation, term: Lifted) -> Value:
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
     axes = _axes_of(tuple(value.axes for value in values))
     arrays = [spread(numbers(v, numeric), v.axes, axes) for v in values]
-    result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
-    return Value(axes, whole(result.astype(dtype, copy=False), axes), numeric)
+    row = FUNCTIONS[name]
+    function = getattr(np, row.ufunc) if row.ufunc else partial(row.meaning, np)
+    return Value(axes, whole(_computed(dtype, function, *arrays), axes), numeric)
+
+
+@recorded
+def _computed(dtype: np.dtype[Any], function: Callable[..., Any], *arrays: Array) -> Array:
+    return np.asarray(function(*arrays)).astype(dtype, copy=False)
 
 
 def _as_bits(name: str, one: Value) -> Value:
@@ -410,9 +369,9 @@ def _as_bits(name: str, one: Value) -> Value:
     wide = widened(one.array, one.type)
     if name.startswith("lowest bits of "):
         to = as_numeric(name.removeprefix("lowest bits of "))
-        return Value(one.axes, wrap(wide, to), to)
+        return Value(one.axes, wrapped(wide, to), to)
     to = as_numeric(name.removeprefix("nearest ").split()[0])
-    return Value(one.axes, wide.astype(host_dtype(to)), to)
+    return Value(one.axes, of_dtype(wide, host_dtype(to)), to)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -427,7 +386,7 @@ def _converted(ev: Evaluation, term: Lifted) -> Value:
     to, one = term.given[0], ev.value(term.parts[0])
     if one.type == to:
         return one
-    return Value(one.axes, convert(widened(one.array, one.type), to), to)
+    return Value(one.axes, converted(widened(one.array, one.type), to), to)
 
 
 def _summed(ev: Evaluation, term: Lifted) -> Value:
@@ -447,34 +406,41 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     values: Array = Value(body.axes, array, numeric).over(axes)
     if not all(test.range[1] < 0 for test in tests if axis.size):
         mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
-        values = np.where(mask, values, nothing)
+        values = selected(mask, values, np.full((1,) * len(axes), nothing, array.dtype), axes)
     at, values = axes.index(axis), whole(values, axes)
-    totals = row.ufunc().reduce(values, axis=at, dtype=array.dtype, initial=nothing)
+    totals = _reduced(row.ufunc(), values, at, nothing)
     return Value(tuple(a for a in axes if a is not axis), totals, numeric)
 
 
-def _choice(ev: Evaluation, term: Lifted) -> Value:
+@recorded
+def _reduced(ufunc: np.ufunc, array: Array, axis: int, nothing: float) -> Array:
+    return ufunc.reduce(array, axis=axis, dtype=array.dtype, initial=nothing)
+
+
+def _choice(
+    ev: Evaluation, term: Lifted, asked: Callable[[Evaluation, Lifted], Value] = Evaluation.value
+) -> Value:
     test = ev.place(term.places[0])
     if has_points(test):
         low, high = test.range
         if high < 0:
-            return ev.value(term.parts[0])
+            return asked(ev, term.parts[0])
         if low >= 0:
-            return ev.value(term.parts[1])
+            return asked(ev, term.parts[1])
     below = test.negative(test.axes)
     if below.all():
-        return ev.value(term.parts[0])
+        return asked(ev, term.parts[0])
     if not below.any():
-        return ev.value(term.parts[1])
-    then, otherwise = (ev.value(part) for part in term.parts)
+        return asked(ev, term.parts[1])
+    then, otherwise = (asked(ev, part) for part in term.parts)
     numeric = _common(then.type, otherwise.type)
     if then.type != otherwise.type:
         then, otherwise = (Value(v.axes, numbers(v, numeric), numeric) for v in (then, otherwise))
     sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
     axes = joined(sides)
     demand_room(axes)
-    array = np.where(spread(below, test.axes, axes), then.over(axes), otherwise.over(axes))
-    return Value(axes, whole(array, axes), numeric)
+    mask = spread(below, test.axes, axes)
+    return Value(axes, selected(mask, then.over(axes), otherwise.over(axes), axes), numeric)
 
 
 def _common(one: Numeric, other: Numeric) -> Numeric:

@@ -27,6 +27,8 @@ from pycute_xe.executing.arrays.terms import (
     names_of,
     separated,
 )
+from pycute_xe.holding.contents import loop_over
+from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -39,9 +41,7 @@ from pycute_xe.holding.nodes import (
     Node,
     Number,
     Picked,
-    Recurrence,
     Scalar,
-    State,
     Summed,
     Undefined,
     mapped,
@@ -150,6 +150,11 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Registers:
     """
     if (id(recurrence), name) in lifter.spaces:
         return lifter.spaces[id(recurrence), name]
+    if (id(recurrence), name) in lifter.begun:
+        raise undecided(
+            f"{name} in {loop_over(recurrence.loop.var)} depends on a loop inside of it"
+        )
+    lifter.begun.add((id(recurrence), name))
     columns_by_name = _columns_of(lifter, recurrence, name)
     for one, columns in columns_by_name.items():
         if (id(recurrence), one) not in lifter.spaces:

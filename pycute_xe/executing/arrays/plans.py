@@ -13,13 +13,16 @@ from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
 from pycute_xe.executing.arrays.lifting import needed_by, steps_of
 from pycute_xe.executing.arrays.products import product_of
+from pycute_xe.executing.arrays.recording import Changed, Tape
 from pycute_xe.executing.arrays.scanning import exits
 from pycute_xe.executing.arrays.storing import Stored, Written, store, stores_of, written
 from pycute_xe.executing.arrays.terms import Lifter
+from pycute_xe.executing.arrays.values import copied
 from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.contents import Followed
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.nodes import State, undecided
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel import Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.index import Looked
@@ -28,21 +31,8 @@ from pycute_xe.kernel.ir.identities import identified
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
 
-KEPT, ROOM = 4, 1 << 20
-"""Runs of which a plan remembers all but numbers of operands, and how many places of each."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sized:
-    """A plan at sizes and tables: a run without memory, and where each store goes."""
-
-    run: Run
-    places: tuple[tuple[Written, ...], ...]
-
-    @property
-    def room(self) -> int:
-        """How many numbers it keeps."""
-        return self.run.kept.room + sum(one.room for each in self.places for one in each)
+KEPT = 4
+"""Runs of which a plan remembers the steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +44,7 @@ class Plan:
     lifter: Lifter
     stores: tuple[Stored, ...]
     again: frozenset[tuple[str, str]]
-    sized: dict[object, Sized] = field(default_factory=dict["object", "Sized"])
+    tapes: dict[object, Tape] = field(default_factory=dict["object", "Tape"])
 
     @property
     def turns(self) -> bool:
@@ -79,47 +69,61 @@ class Plan:
 
         Raises `UndecidableError` where the run may fault, or its order matters.
         """
-        out = {o.name: problem.blank(o.name) for o in self.kernel.operands if o.written}
-        memory = dict(problem.inputs)
-        for name, array in out.items():
-            if self.turns:  # what is loaded is what others have left there
-                memory[name] = array
-            else:
-                memory.setdefault(name, array.copy() if name in self.loaded else array)
         names = {looked.operand for looked in self.looked}
-        tables = tuple(sorted((name, memory[name].tobytes()) for name in names))
-        key = tuple(problem.sizes.items()), tables
-        sized = self.sized.pop(key, None)  # two threads never share one
-        if sized is None:
-            sized = self._at(problem.sizes, memory)
-        sized.run.memory.update(memory)
+        tables = {name: problem.inputs[name] for name in names if name in problem.inputs}
+        key = (*problem.sizes.items(), *((name, x.tobytes()) for name, x in tables.items()))
+        tape = self.tapes.get(key)
         with np.errstate(all="ignore"):
-            for one, each in zip(self.stores, sized.places, strict=True):
-                for where in each:
-                    loaded = one.operand in self.loaded and not self.turns
-                    store(one, where, out[one.operand], loaded)
-        sized.run.memory.clear()
-        sized.run.known.clear()
-        if sized.room <= ROOM:
-            while len(self.sized) >= KEPT:
-                self.sized.pop(next(iter(self.sized)), None)
-            self.sized[key] = sized
+            if tape is not None:
+                try:
+                    out = self._blank(problem)
+                    tape.play([*problem.inputs.values(), *out.values()])
+                except Changed:
+                    self.tapes.pop(key, None)
+                else:
+                    return out
+            out, tape = self._blank(problem), Tape()
+            self._record(problem.sizes, problem.inputs, out, tables, tape)
+        if tape.ended():
+            while len(self.tapes) >= KEPT:
+                self.tapes.pop(next(iter(self.tapes)), None)
+            self.tapes[key] = tape
         return out
 
-    def _at(self, sizes: Mapping[str, int], memory: dict[str, Array]) -> Sized:
-        """Return what sizes and tables tell of a run."""
+    def _blank(self, problem: Problem) -> dict[str, Array]:
+        return {o.name: problem.blank(o.name) for o in self.kernel.operands if o.written}
+
+    def _record(
+        self,
+        sizes: Mapping[str, int],
+        inputs: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        tables: Mapping[str, Array],
+        tape: Tape,
+    ) -> None:
+        """Do what the kernel does, on a tape."""
         kernel = self.kernel
         things = (*kernel.operands, *kernel.fragments, *kernel.shared)
         types = {thing.name: thing.value_type for thing in things}
         again = frozenset[tuple[str, str]]() if self.turns else self.again
-        run = Run(kernel, sizes, dict(memory), self.lifter, exits, types=types, again=again)
+        memory = {name: tape.input(array) for name, array in inputs.items()}
+        out = {name: tape.input(array) for name, array in outputs.items()}
+        for name, array in out.items():
+            if self.turns:  # what is loaded is what others have left there
+                memory[name] = array
+            elif name not in memory:
+                memory[name] = copied(array) if name in self.loaded else array
+        run = Run(kernel, sizes, memory, self.lifter, exits, tables, types=types, again=again)
         demand_sound(run, self.followed)
         places = tuple(written(run, one, self.looked) for one in self.stores)
         self._demand_apart(run, places)
         for one, each in zip(self.stores, places, strict=True):
             states = [x for x in one.term.every() if x.kind is State and x.given[2]]
-            run.kept.asked += [(where.ev, state) for where in each for state in states]
-        return Sized(run, places)
+            run.asked.extend((where.ev, state) for where in each for state in states)
+        for one, each in zip(self.stores, places, strict=True):
+            for where in each:
+                loaded = one.operand in self.loaded and not self.turns
+                store(one, where, out[one.operand], loaded)
 
     def _demand_apart(self, run: Run, places: tuple[tuple[Written, ...], ...]) -> None:
         """Demand that no two statements store one element, if they do not do so in turn."""

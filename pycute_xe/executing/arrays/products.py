@@ -6,21 +6,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pycute_xe.converting import convert, host_dtype
+from pycute_xe.converting import host_dtype
 from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run, demand_room
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
     Lifted,
     joined,
-    whole,
 )
 from pycute_xe.executing.arrays.values import (
     Value,
     contract,
+    converted,
     gathered,
     has_points,
     is_finite,
+    selected,
     widened,
 )
 from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, undecided
@@ -63,7 +64,7 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     if total is None:
         return Value((), np.zeros((), host_dtype(numeric)), numeric)
     if total.type != numeric:
-        total = Value(total.axes, convert(widened(total.array, total.type), numeric), numeric)
+        total = Value(total.axes, converted(widened(total.array, total.type), numeric), numeric)
     return total
 
 
@@ -110,8 +111,8 @@ def _masked(product: _Product) -> tuple[Value, Value | None]:
         axes = joined((one.axes, test.axes))
         demand_room(axes)
         kept = test.negative(axes) == holds
-        array = np.where(kept, one.over(axes), np.zeros((), one.array.dtype))
-        made = Value(axes, whole(array, axes), one.type)
+        nothing = np.zeros((1,) * len(axes), one.array.dtype)
+        made = Value(axes, selected(kept, one.over(axes), nothing, axes), one.type)
         x, y = (made, other) if first else (x, made)
     return x, y
 

@@ -8,16 +8,17 @@ are followed that a store asks for, and in each trip only those whose state it c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from itertools import product
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run
 from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
+from pycute_xe.executing.arrays.recording import is_recorded, recorded, unrecorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -32,8 +33,9 @@ from pycute_xe.executing.arrays.terms import (
     run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, gathered
-from pycute_xe.holding.nodes import Choice, Leaf, Recurrence, State, undecided
+from pycute_xe.executing.arrays.values import Value, as_type, copied, gathered, put, selected
+from pycute_xe.holding.elements import Recurrence, State
+from pycute_xe.holding.nodes import Choice, Leaf, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
@@ -42,9 +44,6 @@ __all__ = ["exits"]
 
 BLOCK = 1 << 14
 """Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
-AHEAD = 1 << 14
-TRIPS = 1 << 12
-"""Trips of which places are kept for the next run."""
 
 # ------------------------------------------------------------ coordinates
 
@@ -118,14 +117,11 @@ class _Scan:
 
     def where(self, ev: Evaluation, term: Lifted, starts: Sequence[int] = ()) -> tuple[Field, ...]:
         """Return where a term lies in the lines of a fragment, from some points of each on."""
-        if term.number not in ev.where_in:
-            fields = self.fields(ev, term)
-            own = (line for line in self.lines if fields.keys() & set(line.keys))
-            where = [line.at([fields[key] for key in line.keys]) for line in own]
-            first = starts or [0] * len(where)
-            shifted = (x + Field(-start) for x, start in zip(where, first, strict=True))
-            ev.where_in[term.number] = tuple(shifted)
-        return ev.where_in[term.number]
+        fields = self.fields(ev, term)
+        own = (line for line in self.lines if fields.keys() & set(line.keys))
+        where = [line.at([fields[key] for key in line.keys]) for line in own]
+        first = starts or [0] * len(where)
+        return tuple(x + Field(-start) for x, start in zip(where, first, strict=True))
 
     def lines_of(self, part: _Part) -> list[int]:
         """Return the numbers of the lines that a part has."""
@@ -154,7 +150,7 @@ class _Scan:
     def _asked(self, keys: tuple[Key, ...], shape: tuple[int, ...]) -> Any:
         """Return for which points of some axes a store asks for state."""
         asked = np.zeros(shape, np.bool_)
-        for ev, term in self.run.kept.asked:
+        for ev, term in self.run.asked:
             if term.given[0] is not self.recurrence or ev.run.block is not self.run.block:
                 continue
             known = all(place.names <= ev.env.keys() for place in term.places)
@@ -202,7 +198,7 @@ class _Scan:
 
     def _free(self, bundles: Iterable[tuple[Key, ...]]) -> set[Key]:
         """Return the keys along which a point's state needs no other's, and stores alone ask."""
-        asked = {id(term) for _, term in self.run.kept.asked}
+        asked = {id(term) for _, term in self.run.asked}
         every = self.run.lifter.terms.values()
         states = [x for x in every if x.kind is State and x.given[0] is self.recurrence]
         if any(x.given[2] and id(x) not in asked for x in states):
@@ -260,14 +256,12 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
 def exits(ev: Evaluation, term: Lifted) -> Contents:
     """Return the state of a fragment behind a recurrence, its type, and where a term lies in it."""
     run, recurrence, name = ev.run, term.given[0], term.given[1]
-    key = id(recurrence), id(run.block)
-    places = run.kept.places
-    if ("scan", key) not in places:
-        places["scan", key] = _Blocks(_scan(run, recurrence))
-    blocks: _Blocks = places["scan", key]
-    if ("exits", key) not in run.known:
-        run.known["exits", key] = blocks.followed()
-    return run.known["exits", key][name], blocks.scan.parts[name].type, blocks.scan.where(ev, term)
+    key = "exits", id(recurrence), id(run.block)
+    if key not in run.known:
+        scan = _scan(run, recurrence)
+        run.known[key] = scan, _followed(scan)
+    scan, state = run.known[key]
+    return state[name], scan.parts[name].type, scan.where(ev, term)
 
 
 def _scan(run: Run, recurrence: Recurrence) -> _Scan:
@@ -298,51 +292,50 @@ def _scan(run: Run, recurrence: Recurrence) -> _Scan:
 # ------------------------------------------------------------ trips
 
 
-class _Blocks:
-    """A scan by ranges of its lines, so that a block has not too many rows."""
+def _blocks(scan: _Scan) -> list[_Block]:
+    """Return the parts of a scan by ranges of its lines, so that a block has not too many rows."""
+    columns = {part.space.names[-1] for part in scan.parts.values() if len(part.space.names) > 1}
+    groups = [[scan.axes[k].size for k in x.keys if isinstance(k, int)] for x in scan.lines]
+    rows = 1
+    splits = [
+        bool(own) and not columns & set(line.keys)
+        for own, line in zip(groups, scan.lines, strict=True)
+    ]
+    for own, line, split in zip(groups, scan.lines, splits, strict=True):
+        if not split:
+            rows *= prod(own) if columns & set(line.keys) else line.size
+    left = max(1, BLOCK // rows)
+    ranges: list[list[range]] = []
+    for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
+        size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
+        left = max(1, left // size) if split else left
+        ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
+    return [_Block(scan, each) for each in product(*ranges)]
 
-    def __init__(self, scan: _Scan) -> None:
-        """Part the lines."""
-        self.scan = scan
-        columns = {
-            part.space.names[-1] for part in scan.parts.values() if len(part.space.names) > 1
-        }
-        groups = [[scan.axes[k].size for k in x.keys if isinstance(k, int)] for x in scan.lines]
-        rows, left = 1, BLOCK
-        splits = [
-            bool(own) and not columns & set(line.keys)
-            for own, line in zip(groups, scan.lines, strict=True)
-        ]
-        for own, line, split in zip(groups, scan.lines, splits, strict=True):
-            if not split:
-                rows *= prod(own) if columns & set(line.keys) else line.size
-        left = max(1, BLOCK // rows)
-        ranges: list[list[range]] = []
-        for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
-            size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
-            left = max(1, left // size) if split else left
-            ranges.insert(
-                0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)]
-            )
-        self.blocks = [
-            _Block(scan, each, rows * prod(len(x) for x, y in zip(each, splits, strict=True) if y))
-            for each in product(*ranges)
-        ]
 
-    def followed(self) -> dict[str, Array]:
-        """Return the state of each fragment behind the loop."""
-        scan, arrays = self.scan, dict[str, Array]()
-        for block in self.blocks:
-            state = block.followed()
-            if len(self.blocks) == 1:
-                return state
-            for name, array in state.items():
-                own = scan.lines_of(scan.parts[name])
-                if name not in arrays:
-                    arrays[name] = np.empty([scan.lines[i].size for i in own], array.dtype)
-                into = tuple(slice(block.ranges[i].start, block.ranges[i].stop) for i in own)
-                arrays[name][into] = array
-        return arrays
+def _followed(scan: _Scan) -> dict[str, Array]:
+    """Return the state of each fragment behind the loop."""
+    blocks = _blocks(scan)
+    states = [block.followed() for block in blocks]
+    if len(blocks) == 1:
+        return states[0]
+    out: dict[str, Array] = {}
+    for name, part in scan.parts.items():
+        own = scan.lines_of(part)
+        shape = tuple(scan.lines[i].size for i in own)
+        into = tuple(tuple(slice(x.ranges[i].start, x.ranges[i].stop) for i in own) for x in blocks)
+        out[name] = _put_together(shape, into, *(state[name] for state in states))
+    return out
+
+
+@recorded
+def _put_together(
+    shape: tuple[int, ...], into: tuple[tuple[slice, ...], ...], *parts: Array
+) -> Array:
+    out = np.empty(shape, parts[0].dtype)
+    for where, part in zip(into, parts, strict=True):
+        out[where] = part
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,11 +352,11 @@ class _Trip:
 
 
 class _Block:
-    """The trips of a recurrence for ranges of its lines, which have so many rows together."""
+    """The trips of a recurrence for ranges of its lines."""
 
-    def __init__(self, scan: _Scan, ranges: tuple[range, ...], rows: int) -> None:
+    def __init__(self, scan: _Scan, ranges: tuple[range, ...]) -> None:
         """Take the points of the lines as axes."""
-        self.scan, self.ranges, self.rows = scan, ranges, rows
+        self.scan, self.ranges = scan, ranges
         self.lines = [Axis(len(one)) for one in ranges]
         change: dict[Axis, tuple[Axis, Ints]] = {}
         for line, axis, some in zip(scan.lines, self.lines, ranges, strict=True):
@@ -377,66 +370,42 @@ class _Block:
         recurrence = scan.recurrence
         self.own = frozenset({recurrence.loop.var, f"state {id(recurrence)}"})
         self.state: dict[str, Array] = {}
-        self.kept: list[tuple[Evaluation | None, list[_Trip]]] = []
 
     # -------------------------------------------------------- places
 
-    def chunks(self) -> Iterator[tuple[Evaluation | None, list[_Trip]]]:
-        """Yield trips that are evaluated together as far as they do not depend on the state."""
-        loop, look_up = self.scan.recurrence.loop, self.scan.run.look_up
-        start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
-        every = trips(loop, start.range[0], stop.range[1])
-        many, full = max(1, AHEAD // max(1, self.rows)), list[int]()
-        for trip in every:
-            tests = [start + Field(-trip - 1), stop * -1 + Field(trip)]
-            one = self._trip(trip, tests)
-            if one is None:
-                full.append(trip)
-            if full and (one or len(full) == many):
-                yield self._together(full)
-                full = []
-            if one:
-                yield None, [one]
-        if full:
-            yield self._together(full)
+    def trips(self) -> Iterator[_Trip]:
+        """Yield the trips that some points do."""
+        loop, run = self.scan.recurrence.loop, self.scan.run
+        start, stop = (index_field(i, self.env, run.look_up) for i in (loop.start, loop.stop))
+        for number in trips(loop, start.range[0], stop.range[1]):
+            env = {**self.env, loop.var: Field(number)}
+            tests = [start + Field(-number - 1), stop * -1 + Field(number)]
+            if self.guard is not None:
+                tests.append(Evaluation(run, env).place(self.guard))
+            trip = self._trip(env, [test for test in tests if test.range[1] >= 0])
+            if trip is not None:
+                yield trip
 
-    def _together(self, turns: list[int]) -> tuple[Evaluation, list[_Trip]]:
-        """Return trips that all points do."""
-        axis, var = Axis(len(turns), apart=True), self.scan.recurrence.loop.var
-        moving = {var: Field(0, (((axis,), np.array(turns, np.int64)),))}
-        ahead = Evaluation(self.scan.run, self.env | moving, self.outer, frozenset({var}))
-        out: list[_Trip] = []
-        for turn, trip in enumerate(turns):
-            env = {**self.env, var: Field(trip)}
-            ev = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
-            ev.ahead, ev.turn = ahead, (axis, turn)
-            out.append(_Trip(ev))
-        return ahead, out
-
-    def _trip(self, trip: int, tests: list[Field]) -> _Trip | Literal[False] | None:
-        """Return a trip that some points do, None where all do it, False where none does."""
-        run, env = self.scan.run, {**self.env, self.scan.recurrence.loop.var: Field(trip)}
-        if self.guard is not None:
-            tests.append(Evaluation(run, env).place(self.guard))
-        tests = [test for test in tests if test.range[1] >= 0]
+    def _trip(self, env: dict[str, Field], tests: list[Field]) -> _Trip | None:
+        """Return a trip that is done where tests are below zero, None where they nowhere are."""
+        every = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
         if not tests:
-            return None
+            return _Trip(every)
         if any(test.range[0] >= 0 for test in tests):
-            return False
+            return None
         along, *others = joined(test.axes for test in tests)
         if others or any(along not in own for own in self.axes.values()):
-            return _Trip(Evaluation(run, env, self.outer, self.own, self.entry), tests=tuple(tests))
+            return _Trip(every, tests=tuple(tests))
         goes = np.logical_and.reduce([test.over((along,)) < 0 for test in tests])
         which = np.flatnonzero(goes)
         if which.size in (0, goes.size):
-            return None if which.size else False
+            return _Trip(every) if which.size else None
         axis, first = Axis(which.size), run_of(which)
         change = {along: (axis, which)}
         moved = {name: _folded(x.moved(change)) for name, x in env.items() if along in x.axes}
         own = frozenset(moved) | self.own
         some = which if first is None else slice(first, first + which.size)
-        ev = Evaluation(run, env | moved, self.outer, own, self.entry)
-        return _Trip(ev, along, (axis, some))
+        return _Trip(replace(every, env=env | moved, own=own), along, (axis, some))
 
     def entry(self, ev: Evaluation, term: Lifted) -> Contents:
         """Return what a fragment holds when a trip begins, and where a term lies in it."""
@@ -453,23 +422,11 @@ class _Block:
             p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
         }
         owned = set[str]()
-        chunks: Iterable[tuple[Evaluation | None, list[_Trip]]] = self.kept
-        if not self.kept:
-            chunks = self.chunks()
-        kept = 0 if self.kept else 1
-        for chunk in chunks:
-            if kept and (kept := kept + len(chunk[1])) <= TRIPS:
-                self.kept.append(chunk)
-            for trip in chunk[1]:
-                self._follow(trip, owned)
-                trip.ev.forget()
-            if chunk[0] is not None:
-                chunk[0].forget()
-        if kept > TRIPS:
-            self.kept.clear()
+        for trip in self.trips():
+            self._follow(trip, owned)
+            trip.ev.forget()
         outer.forget()
-        state, self.state = self.state, {}
-        return state
+        return self.state
 
     def _follow(self, trip: _Trip, owned: set[str]) -> None:
         """Put what a trip leaves into the state; of ``owned`` fragments into the array at hand."""
@@ -487,22 +444,36 @@ class _Block:
             owned.clear()
             return
         for name, array in new.items():
-            if any(np.may_share_memory(array, other) for other in self.state.values()):
-                new[name] = array.copy()
+            if any(_overlap(array, other) for other in self.state.values()):
+                new[name] = copied(array)
         for name, array in new.items():
-            if name not in owned:
-                self.state[name] = self.state[name].copy()
             mode = next(i for i, axis in enumerate(self.axes[name]) if axis is trip.axis)
-            self.state[name][(slice(None),) * mode + (trip.some[1],)] = array
-        owned.update(new)
+            index = (slice(None),) * mode + (trip.some[1],)
+            if name in owned:
+                put(self.state[name], index, array)
+            else:
+                self.state[name] = _with(self.state[name], index, array)
+        owned.update(name for name in new if is_recorded(self.state[name]))
 
     def _mixed(self, name: str, step: Array, tests: tuple[Field, ...]) -> Array:
         """Return what a trip leaves where it is done, and elsewhere the state as it was."""
         own = self.axes[name]
         if any(axis not in own for test in tests for axis in test.axes):
             raise undecided("a state depends on more than its coordinates tell")
-        goes = np.logical_and.reduce([np.broadcast_to(x.negative(own), step.shape) for x in tests])
-        return np.where(goes, step, self.state[name])
+        goes: Any = reduce(np.logical_and, (test.negative(own) for test in tests))
+        return selected(goes, step, self.state[name], own)
+
+
+@recorded
+def _with(array: Array, index: Any, new: Array) -> Array:
+    """Return a copy of an array with other elements at some places."""
+    out = array.copy()
+    out[index] = new
+    return out
+
+
+def _overlap(one: Array, other: Array) -> bool:
+    return np.may_share_memory(unrecorded(one), unrecorded(other))
 
 
 def _guard(parts: Iterable[_Part]) -> Place | None:

@@ -19,6 +19,7 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluation import Evaluation, Run
 from pycute_xe.executing.arrays.lifting import boxed, lift
+from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -34,11 +35,12 @@ from pycute_xe.executing.arrays.terms import (
     separated,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, gathered, scattered
+from pycute_xe.executing.arrays.values import Value, as_type, gathered, scattered, taken
 from pycute_xe.holding.contents import Around, Write
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.likeness import joined as joined_nodes
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Leaf, State, Summed, undecided
+from pycute_xe.holding.nodes import Leaf, Summed, undecided
 from pycute_xe.kernel import AtomicStore, If
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked
@@ -47,7 +49,7 @@ from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Stored", "Written", "store", "stores_of", "written"]
 
-BLOCK, SCANNED = 1 << 12, 1 << 16
+BLOCK, SCANNED = 1 << 12, 1 << 14
 """Elements that a block stores: of fewer, it is quicker to gather what tables say; and those of
 one whose loop is followed trip by trip.
 """
@@ -222,11 +224,6 @@ class Written:
     apart: bool
 
     @property
-    def room(self) -> int:
-        """How many numbers it keeps."""
-        return sum(field.room for field in (*self.ev.env.values(), *self.at))
-
-    @property
     def stores(self) -> bool:
         """Whether it stores anything."""
         return all(axis.size for place in self.at for axis in place.axes)
@@ -253,10 +250,10 @@ def written(run: Run, one: Stored, looked: Iterable[Looked]) -> tuple[Written, .
     if not all(group.size for group in groups):
         return ()
     scanned = any(term.kind is State for term in one.term.every())
-    room = prod(group.size for group in groups) * one.space.index.size
+    room = min(prod(shape), prod(group.size for group in groups) * one.space.index.size)
     most = room // (SCANNED if scanned else BLOCK)
     blocks = list(_blocks(run, groups, looked, most))
-    blocks = run.kept.places.setdefault(_key(groups, len(blocks)), blocks)  # whose states are one
+    blocks = run.known.setdefault(_key(groups, len(blocks)), blocks)  # whose states are one
     made = [_written(part, one, own, shape) for part, own in blocks]
     if len(made) > 1 and not _one_place_each(run, one, made, np.zeros(shape, np.bool_)):
         made = [_written(run, one, groups, shape)]
@@ -489,7 +486,10 @@ def _added_up(value: Value, others: tuple[Axis, ...]) -> Value:
     along = tuple(i for i, axis in enumerate(kept) if axis in others)
     left = tuple(axis for axis in kept if axis not in others)
     dtype = host_dtype(numeric)
-    return Value(left, every.sum(axis=along, dtype=dtype), numeric)
+    return Value(left, _sum(every, axis=along, dtype=dtype), numeric)
+
+
+_sum = recorded(np.sum)
 
 
 def _flattened(
@@ -509,7 +509,7 @@ def _flattened(
     inside = whole(inside, axes)
     count = int(inside.sum())
     axis = Axis(count)
-    new = value.whole(axes)[inside]
+    new = taken(value.whole(axes), inside)
     places = tuple(Field(0, (((axis,), p.over(axes)[inside]),)) for p in at)
     return places, (axis,), Value((axis,), new, value.type)
 

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError
+from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.space import Space
+from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -29,9 +31,7 @@ from pycute_xe.holding.nodes import (
     Node,
     Number,
     Picked,
-    Recurrence,
     Scalar,
-    State,
     Summed,
     Undefined,
     undecided,
@@ -43,6 +43,7 @@ from pycute_xe.kernel.ir.kernel import launches
 
 __all__ = [
     "Axis",
+    "arranged",
     "Env",
     "Field",
     "LookUp",
@@ -70,10 +71,9 @@ LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of arrays, the only one of its kind: so many points, taken ``apart`` one by one."""
+    """An axis of arrays, the only one of its kind, of so many points."""
 
     size: int
-    apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,13 @@ class Field:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes by which it changes."""
-        return tuple(dict.fromkeys(axis for axes, _ in self.parts for axis in axes))
+        """The axes by which it changes, those with the longest steps first if each has a part."""
+        parts = self.parts
+        if len(parts) > 1 and all(len(axes) == 1 for axes, _ in parts):
+            parts = sorted(
+                parts, key=lambda part: -abs(int(part[1][-1:].sum() - part[1][:1].sum()))
+            )
+        return tuple(dict.fromkeys(axis for axes, _ in parts for axis in axes))
 
     def __add__(self, other: Field) -> Field:
         """The sum; parts over the same axes become one."""
@@ -139,11 +144,6 @@ class Field:
         rest, (own, numbers) = self.parts[:-1], (self.parts or (((), np.zeros((), np.int64)),))[-1]
         return Field(self.offset, rest).compact(axes) < -spread(numbers, own, axes)
 
-    @property
-    def room(self) -> int:
-        """How many numbers it keeps."""
-        return sum(numbers.size for _, numbers in self.parts)
-
     def moved(self, change: Mapping[Axis, tuple[Axis, Ints]]) -> Field:
         """Return the field where points of axes are points of others: ``change[old]``."""
         if not any(axis in change for axes, _ in self.parts for axis in axes):
@@ -189,8 +189,24 @@ def spread(array: Array, own: Sequence[Axis], axes: Sequence[Axis]) -> Array:
     """Return an array over some axes as one over more of them, of extent 1 where it has none."""
     if own == axes:
         return array
-    order, shape = _spreading(tuple(own), tuple(axes))
-    return (array if order is None else array.transpose(order)).reshape(shape)
+    return arranged(array, *_spreading(tuple(own), tuple(axes)))
+
+
+def arranged(array: Array, order: Sequence[int] | None, shape: tuple[int, ...]) -> Array:
+    """Return an array with its axes in an order, None for its own, and a shape."""
+    if order is None:
+        return array if array.shape == shape else _shaped(array, shape)
+    return _arranged(array, order, shape)
+
+
+@recorded
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    return array.reshape(shape)
+
+
+@recorded
+def _arranged(array: Array, order: Sequence[int], shape: tuple[int, ...]) -> Array:
+    return array.transpose(order).reshape(shape)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -205,7 +221,10 @@ def _spreading(
 def whole(array: Array, axes: Sequence[Axis]) -> Array:
     """Return an array over axes at every point of them, where it has an extent of 1, too."""
     shape = tuple(axis.size for axis in axes)
-    return array if array.shape == shape else np.broadcast_to(array, shape)
+    return array if array.shape == shape else _broadcast(array, shape)
+
+
+_broadcast = recorded(np.broadcast_to)
 
 
 def joined(groups: Iterable[Iterable[Axis]]) -> tuple[Axis, ...]:
@@ -473,7 +492,10 @@ class Registers:
 
 @dataclass(eq=False)
 class Lifter:
-    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far."""
+    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far.
+
+    ``begun`` are those that are made, or were: what meets them again goes round.
+    """
 
     subgroups: int
     numbers: Iterator[int] = field(default_factory=counted)
@@ -481,6 +503,8 @@ class Lifter:
     spaces: dict[tuple[int, str], Registers] = field(
         default_factory=dict["tuple[int, str]", Registers]
     )
+    begun: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+
     free: dict[int, tuple[Node, frozenset[str]]] = field(
         default_factory=dict["int", "tuple[Node, frozenset[str]]"]
     )

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.terms import Axis, Field, joined, spread, whole
+from pycute_xe.executing.arrays.recording import decided, recorded, unrecorded
+from pycute_xe.executing.arrays.terms import Axis, Field, arranged, joined, spread, whole
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 __all__ = [
     "multiplied_into",
-    "rounded_to_bf16",
     "widened",
     "Value",
     "as_type",
@@ -39,6 +39,7 @@ __all__ = [
 # Elements in arrays as numbers that are computed with.
 
 
+@recorded
 def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     """Return elements of a type as numbers: float32 of floats but f64, int64 of integers.
 
@@ -51,11 +52,6 @@ def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     """
     if numeric.name == "tf32":
         return (array.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    if numeric.name == "bf16":
-        # A bfloat16 is the upper half of a float32.
-        wide = array.view(np.uint16).astype(np.uint32)
-        wide <<= np.uint32(16)
-        return wide.view(np.float32)
     if numeric.kind == "float":
         return array if numeric.bits == 64 else array.astype(np.float32, copy=False)
     if numeric.bits < 8:
@@ -63,27 +59,10 @@ def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     return array.astype(np.float32 if single else np.int64, copy=False)
 
 
-def rounded_to_bf16(array: Array) -> Array | None:
-    """Return float32 rounded to the nearest numbers that bf16 has, as float32; None with NaNs.
-
-    >>> rounded_to_bf16(np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8], np.float32)).tolist()
-    [1.0, 1.015625]
-    """
-    if array.size and np.isnan(array.max()):
-        return None
-    bits = array.view(np.uint32)
-    # Half a unit less one, and one more where the last bit that stays is odd: ties go to even.
-    out = bits >> np.uint32(16)
-    out &= np.uint32(1)
-    out += np.uint32(0x7FFF)
-    out += bits
-    out &= np.uint32(0xFFFF0000)
-    return out.view(np.float32)
-
-
 # ------------------------------------------------------------ products
 
 
+@recorded
 def multiplied_into(
     total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], step: int
 ) -> Array:
@@ -135,14 +114,6 @@ class Value:
         axes = (*self.axes, axis)
         return Value(axes, self.whole(axes), self.type)
 
-    def at(self, axis: Axis, point: int) -> Value:
-        """Return the value at a point of an axis."""
-        if axis not in self.axes:
-            return self
-        mode = self.axes.index(axis)
-        axes = (*self.axes[:mode], *self.axes[mode + 1 :])
-        return Value(axes, self.array[(slice(None),) * mode + (point,)], self.type)
-
     def over(self, axes: tuple[Axis, ...]) -> Array:
         """Return the array over more axes, of extent 1 where it is the same."""
         return spread(self.array, self.axes, axes)
@@ -156,9 +127,17 @@ def numbers(value: Value, to: Numeric) -> Array:
     """Return elements as numbers that are computed with in a type: f32, f64 or 64-bit integers."""
     if value.type == to and to.name in ("f32", "f64"):
         return value.array
-    wide = widened(value.array, value.type)
     dtype = np.dtype(np.int64) if to.kind != "float" else host_dtype(to)
-    return wide.astype(dtype, copy=False)
+    return of_dtype(widened(value.array, value.type), dtype)
+
+
+@recorded
+def of_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers as a dtype has them."""
+    return array.astype(dtype, copy=False)
+
+
+converted, copied, wrapped = recorded(convert), recorded(np.copy), recorded(wrap)
 
 
 def as_type(value: Value, to: Numeric) -> Value:
@@ -166,7 +145,62 @@ def as_type(value: Value, to: Numeric) -> Value:
     if value.type == to:
         return value
     wide = widened(value.array, value.type)
-    return Value(value.axes, (convert if to.kind == "float" else wrap)(wide, to), to)
+    return Value(value.axes, (converted if to.kind == "float" else wrapped)(wide, to), to)
+
+
+@recorded
+def taken(array: Array, index: Any) -> Array:
+    """Return elements of an array."""
+    return array[index]
+
+
+@recorded
+def put(array: Array, index: Any, new: Array, add: bool = False) -> None:
+    """Put elements into an array, or add them there."""
+    array[index] = array[index] + new if add else new
+
+
+def selected(mask: Array, then: Array, otherwise: Array, axes: tuple[Axis, ...]) -> Array:
+    """Return the first of two arrays where a mask holds, else the second, at each point of axes.
+
+    Where few points are of the second, these alone are looked at.
+    """
+    shape = tuple(axis.size for axis in axes)
+    sides = (mask, then, otherwise), (~mask, otherwise, then)
+    boxes = [_box(~mask), _box(mask)]
+    rooms = [prod(len(range(n)[x]) for n, x in zip(shape, box, strict=True)) for box in boxes]
+    few = rooms[1] < rooms[0]
+    mask, most, rest = sides[few]
+    if 2 * rooms[few] > prod(shape):
+        return whole(_where(mask, most, rest), axes)
+    inner = mask[boxes[few]]
+    return _patched(inner if inner.any() else None, most, rest, boxes[few], shape)
+
+
+def _box(mask: Array) -> tuple[slice, ...]:
+    """Return the least range along each axis outside of which a mask does not hold."""
+    out: list[slice] = []
+    for axis, size in enumerate(mask.shape):
+        others = tuple(i for i in range(mask.ndim) if i != axis)
+        at = np.flatnonzero(mask.any(axis=others))
+        low, high = (int(at[0]), int(at[-1]) + 1) if at.size else (0, 0)
+        out.append(slice(None) if size == 1 and at.size else slice(low, high))
+    return tuple(out)
+
+
+_where = recorded(np.where)
+
+
+@recorded
+def _patched(
+    mask: Array | None, most: Array, rest: Array, box: tuple[slice, ...], shape: tuple[int, ...]
+) -> Array:
+    """Return an array with elements of another in a box, where a mask does not hold."""
+    out = np.empty(shape, most.dtype)
+    out[...] = most
+    inner = rest[tuple(x if n > 1 else slice(None) for x, n in zip(box, rest.shape, strict=True))]
+    out[box] = inner if mask is None else np.where(mask, out[box], inner)
+    return out
 
 
 def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -197,9 +231,9 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
         at.append(index)
     if not array.size or not all(shape):
         return axes, np.zeros(shape, array.dtype)
-    elements = whole(array[tuple(at)], axes)
+    elements = whole(taken(array, tuple(at)), axes)
     if not inside.all():
-        elements = np.where(inside, elements, np.zeros((), array.dtype))
+        elements = selected(inside, elements, np.zeros((1,) * len(axes), array.dtype), axes)
     return axes, elements
 
 
@@ -210,7 +244,8 @@ def _flat(array: Array, places: tuple[Field, ...]) -> tuple[Array, tuple[Field, 
         shared = set(one.axes) & set(other.axes)
         if shared and all(has_points(x) and x.range[0] >= 0 and x.range[1] < n for x, n in pair):
             wide = array.shape[i + 1]
-            array = array.reshape(*array.shape[:i], -1, *array.shape[i + 2 :])
+            shape = *array.shape[:i], array.shape[i] * wide, *array.shape[i + 2 :]
+            array = arranged(array, None, shape)
             return _flat(array, (*places[:i], one * wide + other, *places[i + 2 :]))
     return array, places
 
@@ -219,41 +254,42 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
     """Take rows, then columns: each mode's places have axes of their own."""
     axes = joined(place.axes for place in places)
     shape = tuple(axis.size for axis in axes)
-    whole: list[int] = []
+    extents: list[int] = []
     begin: list[slice] = []
     into: list[slice | Ints] = []
     takes: list[tuple[int, Ints]] = []
     for mode, place in enumerate(places):
         extent = array.shape[mode]
         at, first = place.line
-        whole.append(at.size)
+        extents.append(at.size)
         if first is not None:
-            low, high = max(first, 0), max(0, min(first + at.size, extent))
-            begin.append(slice(min(low, high), high))
-            low = min(low, high)
+            high = max(0, min(first + at.size, extent))
+            low = min(max(first, 0), high)
+            begin.append(slice(low, high))
             into.append(slice(low - first, high - first) if high > low else slice(0, 0))
             continue
-        inside = (at >= 0) & (at < extent)
+        kept = np.flatnonzero((at >= 0) & (at < extent))
         begin.append(slice(None))
-        if inside.all():
-            into.append(slice(0, at.size))
-        else:
-            kept = np.flatnonzero(inside)
-            into.append(kept)
-            at = at[kept]
-        takes.append((mode, at))
-    array = array[tuple(begin)]
+        into.append(slice(0, at.size) if kept.size == at.size else kept)
+        takes.append((mode, at[kept]))
+    array = taken(array, tuple(begin))
     for mode, at in takes:
-        array = array.take(at, axis=mode)
-    if list(array.shape) == whole:
-        return axes, array.reshape(shape)
-    out = np.zeros(whole, array.dtype)
+        array = taken(array, at) if not mode else _take(array, at, mode)
+    if array.shape != tuple(extents):
+        array = _padded(array, tuple(extents), tuple(into))
+    return axes, arranged(array, None, shape)
+
+
+_take = recorded(np.take)
+
+
+@recorded
+def _padded(array: Array, shape: tuple[int, ...], into: tuple[slice | Ints, ...]) -> Array:
+    out = np.zeros(shape, array.dtype)
     if sum(not isinstance(one, slice) for one in into) > 1:
-        grid = np.ix_(*(np.arange(n)[one] for n, one in zip(whole, into, strict=True)))
-        out[grid] = array
-    else:
-        out[tuple(into)] = array
-    return axes, out.reshape(shape)
+        into = np.ix_(*(np.arange(n)[one] for n, one in zip(shape, into, strict=True)))
+    out[into] = array
+    return out
 
 
 def scattered(
@@ -262,31 +298,31 @@ def scattered(
     """Put a value at places of an array, which all lie inside and apart; or add it there."""
     new = value.whole(axes)
     every = [axis for place in places for axis in place.axes]
-    if len(every) == len(set(every)) and set(every) == set(axes):
-        order = [axes.index(a) for a in every]
-        flat = [place.line[0] for place in places]
-        runs = [
-            at if first is None else slice(first, first + at.size)
-            for at, first in (place.line for place in places)
-        ]
-        new = new.transpose(order).reshape([at.size for at in flat])
-        if all(isinstance(run, slice) for run in runs):
-            into = array[tuple(runs)]
-            into[...] = into + new if add else new
-            return
-        grid = np.ix_(*flat)
-        array[grid] = array[grid] + new if add else new
+    if len(every) != len(set(every)) or set(every) != set(axes):
+        at = tuple(place.over(axes) for place in places)
+        (_add_each if add else put)(array, at, new)
         return
-    at = tuple(place.over(axes) for place in places)
-    if add:
-        np.add.at(array, at, new)
+    lines = [place.line for place in places]
+    new = arranged(new, [axes.index(a) for a in every], tuple(at.size for at, _ in lines))
+    if all(first is not None for _, first in lines):
+        runs = tuple(slice(first, (first or 0) + at.size) for at, first in lines)
+        put(array, runs, new, add)
     else:
-        array[at] = new
+        put(array, np.ix_(*(at for at, _ in lines)), new, add)
+
+
+@recorded
+def _add_each(array: Array, at: tuple[Ints, ...], new: Array) -> None:
+    np.add.at(array, at, new)
 
 
 def is_finite(value: Value) -> bool:
     """Whether every element is a finite number."""
-    return bool(np.isfinite(widened(value.array, value.type)).all())
+    return decided(_finite, widened(value.array, value.type))
+
+
+def _finite(array: Array) -> bool:
+    return bool(np.isfinite(array).all())
 
 
 def has_points(test: Field) -> bool:
@@ -300,20 +336,24 @@ def has_points(test: Field) -> bool:
 
 ALONE, SMALL = 1 << 19, 1 << 23
 """Multiplications that one thread does, and those from which on two are worth waiting for."""
+FEW = 1 << 10
+"""Elements of a matrix that it is quicker to multiply alone than to copy beside others."""
 
 
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
     """Return ``start`` plus the sum of ``x * y`` over an axis, accumulated in a type.
 
-    Axes of both factors are the batch, and those taken apart; axes of one its rows or columns.
+    Axes of both factors are the batch; axes of one its rows or columns.
     Floats are summed in float32, in any order; integers are exact; narrow accumulators round every
     ``step`` terms.
     """
     if over not in x.axes or over not in y.axes:
         x, y = (one.wide(over) for one in (x, y))
     every = (axis for axis in joined((x.axes, y.axes)) if axis is not over)
-    batch = tuple(a for a in every if a.apart or (a in x.axes and a in y.axes))
-    rows, columns = (tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y))
+    batch = tuple(a for a in every if a in x.axes and a in y.axes)
+    owns = [tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y)]
+    batch += tuple(a for z, own in zip((x, y), owns, strict=True) for a in _scattered(z, own))
+    rows, columns = (tuple(a for a in own if a not in batch) for own in owns)
     left = _matrices(x, batch, rows, over)
     right = _matrices(y, batch, columns, over)
     axes = (*batch, *rows, *columns)
@@ -325,18 +365,15 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
         extra = tuple(a for a in start.axes if a not in (*batch, *rows, *columns))
         if extra:  # a start that differs where the products do not
             batch = (*extra, *batch)
-            left, right = (m[(None,) * len(extra)] for m in (left, right))
+            left, right = (arranged(m, None, (*[1] * len(extra), *m.shape)) for m in (left, right))
             axes = (*batch, *rows, *columns)
             shape = tuple(a.size for a in axes)
-        total = (
-            start.whole(axes)
-            .astype(start.array.dtype)
-            .reshape(*(a.size for a in batch), left.shape[-2], right.shape[-2])
-        )
-    if total is None and left.ndim == 2 and right.ndim == 2:
+        rows_of = *(a.size for a in batch), left.shape[-2], right.shape[-2]
+        total = arranged(start.whole(axes), None, rows_of)
+    if total is None and len(left.shape) == 2 and len(right.shape) == 2:
         left = _in_bands(left, right.shape[0])
     products = multiplied_into(total, left, right, (x.type, y.type, to), step)
-    out = Value(axes, products.reshape(shape), to)
+    out = Value(axes, arranged(products, None, shape), to)
     return out if start is None or narrow else _added(out, start)
 
 
@@ -351,22 +388,32 @@ def _in_bands(left: Array, columns: int) -> Array:
     band = max(1, ALONE // (columns * depth))
     while rows % band:
         band -= 1
-    return left.reshape(rows // band, band, depth) if band >= 8 else left
+    return arranged(left, None, (rows // band, band, depth)) if band >= 8 else left
+
+
+def _scattered(value: Value, own: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Return the first of some axes, if it would take a copy to make one of them all."""
+    array = unrecorded(value.array)
+    steps = [array.strides[value.axes.index(axis)] for axis in own]
+    lines = zip(steps, steps[1:], own[1:], strict=False)
+    last = max((i for i, (a, b, x) in enumerate(lines) if a != b * x.size), default=-1) + 1
+    return own[:last] if prod(axis.size for axis in own[:last]) * FEW <= array.size else ()
 
 
 def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over: Axis) -> Array:
     """Return (batch…, own, over) of a value."""
     order = [value.axes.index(a) for a in (*batch, *own, over) if a in value.axes]
-    array = value.array.transpose(order)
     flat = prod(a.size for a in own)
-    return array.reshape(*(a.size if a in value.axes else 1 for a in batch), flat, over.size)
+    shape = *(a.size if a in value.axes else 1 for a in batch), flat, over.size
+    return arranged(value.array, order, shape)
 
 
 def _added(accumulated: Value, start: Value) -> Value:
-    """Return the sum of what was accumulated, which is overwritten where that can be."""
+    """Return the sum of what was accumulated and what it began with."""
     axes = joined((accumulated.axes, start.axes))
     one = spread(accumulated.array, accumulated.axes, axes)
     other = spread(numbers(start, accumulated.type), start.axes, axes)
-    if axes == accumulated.axes and one.dtype == other.dtype:
-        return Value(axes, np.add(one, other, out=accumulated.array), accumulated.type)
-    return Value(axes, (one + other).astype(accumulated.array.dtype, copy=False), accumulated.type)
+    return Value(axes, of_dtype(_add(one, other), accumulated.array.dtype), accumulated.type)
+
+
+_add = recorded(np.add)

@@ -42,8 +42,9 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.spec.equations import read_claim, read_recurrence
+from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
+from pycute_xe.kernel.spec.reading import read_jump, read_recurrence
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.spread import Share, Spread, modes_of
@@ -454,7 +455,24 @@ class KernelBuilder(Draft):
         given = (o for o in self._parts.operands if o.role in ("in", "inout"))
         Specification((), defines=defines).check(tuple(replace(o, role="in") for o in given))
         self._defines = defines
-        self._parts = replace(self._parts, computes=Specification((), defines=self._defines))
+        self._states()
+
+    @line
+    def jumps(self, equation: str) -> None:
+        """Claim what a state is some steps on: `verify` shows it, and loops over chunks use it.
+
+        ``jumps("S[t+i,d] = S[t,d] + sum(j < i, x[t+j,d]) for i < 17")``.
+        """
+        jumps = (*self._jumps, read_jump(equation, self._known()))
+        given = (o for o in self._parts.operands if o.role in ("in", "inout"))
+        inputs = tuple(replace(o, role="in") for o in given)
+        Specification((), defines=self._defines, jumps=jumps).check(inputs)
+        self._jumps = jumps
+        self._states()
+
+    def _states(self) -> None:
+        states = Specification((), defines=self._defines, jumps=self._jumps)
+        self._parts = replace(self._parts, computes=states)
 
     @line
     def assume(self, *tables: Assumption) -> None:
@@ -494,7 +512,9 @@ class KernelBuilder(Draft):
         if idle:
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
-        claims = Specification(self._claims, tables=self._assumed, defines=self._defines)
+        claims = Specification(
+            self._claims, tables=self._assumed, defines=self._defines, jumps=self._jumps
+        )
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
             body, claims if self._claims or self._assumed else None, program.shared,

@@ -30,7 +30,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.recurrences import Recurrence
+from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.kernel.spec.tables import Change
@@ -155,8 +155,9 @@ class _Change:
         if computes is not None:
             claims = tuple(self.claim(claim, scope) for claim in computes.claims)
             defines = tuple(self.recurrence(one, scope) for one in computes.defines)
+            jumps = tuple(self.jump(one, scope) for one in computes.jumps)
             tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
-            computes = replace(computes, claims=claims, defines=defines, tables=tables)
+            computes = replace(computes, claims=claims, defines=defines, tables=tables, jumps=jumps)
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),
@@ -249,6 +250,11 @@ class _Change:
         extents = tuple(self.index(extent, scope) for extent in one.extents)
         values = (self.expression(x, {**scope, **own}) for x in (one.start, one.step))
         return Recurrence(self.thing(one.name), tuple(own.values()), extents, *values)
+
+    def jump(self, one: Jump, scope: Mapping[str, str]) -> Jump:
+        own = self.bound(one.indices)
+        value = self.expression(one.value, {**scope, **own})
+        return Jump(self.thing(one.name), tuple(own.values()), one.steps, value)
 
     def claim(self, claim: AnyClaim, scope: Mapping[str, str]) -> AnyClaim:
         output = self.thing(claim.output)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from pycute_xe.arch.regions import moves, passes
 from pycute_xe.arch.target import get_target, grf_bytes
 from pycute_xe.bulk import entries
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import living
@@ -118,7 +119,10 @@ def _in_pieces(
     # DPAS go along K, then columns, then rows: all of A's rows are read again for each column.
     least, every = (reps_m, reps_m * reps_k) if is_a else (1, reps_n * reps_k)
     slots = next((s for s in (2 * least, least) if s < every), every)
-    ends = [(a // piece, b // piece) for a, b in _written(kernel, reorder)]
+    try:
+        ends = [(a // piece, b // piece) for a, b in _written(kernel, reorder)]
+    except KernelError:  # no move does it, in pieces or whole; who needs moves refuses
+        return None
     if piece % grf_bytes() or slots == every or not ends or any(a != b for a, b in ends):
         return None
     return Woven(reorder, maps, piece, slots)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.serving.chunks import COLUMNS, Chunks
 from pycute_xe.kernel.spec.tables import Distinct, InRange, Rising
 from pycute_xe.signatures import typed
 
@@ -14,7 +16,12 @@ __all__ = ["linear_attention"]
 
 @typed
 def linear_attention(
-    depth: int = 64, *, columns: int = 16, subgroups: int = 4, slots: bool = False
+    depth: int = 64,
+    *,
+    columns: int = 16,
+    subgroups: int = 4,
+    slots: bool = False,
+    chunk: int | None = None,
 ) -> Kernel:
     """Return the kernel ``O[h,t,e] = sum(d, Q[h,t,d] * S[t+1,h,d,e])`` of a decaying state S.
 
@@ -24,11 +31,20 @@ def linear_attention(
     the state of a head in registers. With ``slots``, rows ``starts[b]`` to ``starts[b+1]`` of T are
     request b's, whose state is ``S[slots[b]]`` (P, H, depth, E): it begins with it where
     ``begun[b]`` is positive, with 0 elsewhere, and writes it back; a negative slot leaves a request
-    out. C++: vLLM's ``lightning_attn``, the recurrent form of gated linear attention.
+    out. With a ``chunk`` of tokens, of which T is a multiple, decays are given by the sums of their
+    logarithms B (H, T + 1), g being ``exp(B[h,t+1] - B[h,t])``, and the state goes on once a chunk.
+    Raises `KernelError` for a chunk with slots, or with other columns than 16. C++: vLLM's
+    ``lightning_attn``, gated linear attention.
 
     >>> print(str(linear_attention().computes).splitlines()[1])
     S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*V[h,t,e]
     """
+    if chunk is not None:
+        if slots or columns != COLUMNS:
+            given = {"chunk": chunk, "slots": slots, "columns": columns}
+            wrong = f"a chunk is gone through without slots, {COLUMNS} columns a subgroup"
+            raise KernelError("linear_attention", given, wrong, "leave slots and columns out")
+        return Chunks("linear_attention", depth, subgroups, chunk, delta=False).kernel()
     s = _States("linear_attention", depth, columns, subgroups)
     return s.in_slots() if slots else s.whole()
 

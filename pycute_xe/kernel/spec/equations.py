@@ -32,9 +32,8 @@ from pycute_xe.kernel.spec.expression import (
     total,
 )
 from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
-from pycute_xe.kernel.spec.recurrences import Recurrence
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
 
@@ -45,8 +44,6 @@ __all__ = [
     "Notation",
     "read_claim",
     "read_index",
-    "read_recurrence",
-    "read_specification",
 ]
 
 T = TypeVar("T")
@@ -239,85 +236,6 @@ _BELOW: dict[type[ast.cmpop], Callable[[Index, Index], tuple[Index, Index]]] = {
 }
 
 
-@typed
-def read_specification(text: str, operands: tuple[Operand, ...]) -> Specification:
-    """Return the specification that a text says, an equation for each output on a line of its own.
-
-    ``sum(k, …)`` and ``max(k, …)`` run as far as the mode that ``k`` indexes, ``sum(k < 8, …)``
-    says how far; a last argument ``f32`` is the type of the accumulator. ``where(i < j, x, y)`` is
-    ``x`` where the condition is true; a type's name, called, rounds to it. Law: a specification is
-    read back from what it prints. Raises `KernelError` for what has no meaning, and for what does
-    not fit the operands.
-
-    >>> A, R = Operand("A", "f32", ("M", "N")), Operand("R", "f32", ("M",), role="out")
-    >>> print(read_specification("R[m] = sum(n, relu(A[m,n]))", (A, R)))
-    R[m] = sum(n, relu(A[m,n]))
-    """
-    lines = [line.strip() for line in text.strip().splitlines()]
-    assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
-    equations = [x for x in lines if x and not x.startswith("assuming ")]
-    states = [x for x in equations if _name_of(x) not in {o.name for o in operands}]
-    defines: tuple[Recurrence, ...] = ()
-    for first, step in zip(states[::2], states[1::2], strict=False):
-        known = (*operands, *(one.operand for one in defines))
-        defines = (*defines, read_recurrence(first, step, known))
-    known = (*operands, *(one.operand for one in defines))
-    claims = [x for x in equations if x not in states[: 2 * len(defines)]]
-    made = Specification(tuple(read_claim(x, known) for x in claims), assumed, defines=defines)
-    made.check(operands)
-    return made
-
-
-def _name_of(equation: str) -> str:
-    return equation.partition("[")[0].strip()
-
-
-def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recurrence:
-    """Return the state that two equations define: at 0, and one step on.
-
-    ``S[0,d] = 0`` and ``S[t+1,d] = g[t]*S[t,d] + x[t,d]``: each index runs as far as a mode of an
-    operand that it indexes, or as ``for t < T`` says behind the step. Raises `KernelError` for
-    what has no meaning.
-
-    >>> g, x = Operand("g", "f32", ("T",)), Operand("x", "f32", ("T", "D"))
-    >>> made = read_recurrence("S[0,d] = 0", "S[t+1,d] = g[t]*S[t,d] + x[t,d]", (g, x))
-    >>> print(made.operand, "|", str(made).splitlines()[1])
-    S[T+1,D] f32 row-major | S[t+1,d] = g[t]*S[t,d] + x[t,d]
-    """
-    known = {operand.name: operand for operand in operands}
-    step, _, ranges = step.partition(" for ")
-    given, _ = _ranges(ranges)
-    name, _, rest = step.partition("[")
-    left, _, right = rest.partition("]")
-    names = tuple(part.strip() for part in left.split(","))
-    counter = names[0].partition("+")[0].strip()
-    if names[0].replace(" ", "") != f"{counter}+1" or not right.strip().startswith("="):
-        wrong, fix = f"{quoted(step)} does not say a step", 'write "S[t+1,d] = g[t]*S[t,d]"'
-        raise KernelError("computes", {"text": step[:80]}, wrong, fix)
-    indices, name = (counter, *names[1:]), name.strip()
-    anywhere = Operand(name, "f32", tuple(f"{i}_{name}" for i in indices))
-    begun = first.partition("=")[2].strip()
-    values: list[Expression] = []
-    for text, bound in ((begun, indices[1:]), (right.partition("=")[2].strip(), indices)):
-        values.append(Notation(text, frozenset(), bound, {**known, name: anywhere}).whole())
-    extents = tuple(
-        Index(given[i]) if i in given else _extent_of(i, values, known, step) for i in indices
-    )
-    return Recurrence(name, indices, extents, values[0], values[1])
-
-
-def _extent_of(index: str, values: list[Expression], known: dict[str, Operand], text: str) -> Index:
-    """Return how far an index of a state runs."""
-    for x in (x for value in values for x in leaves(value) if isinstance(x, Element)):
-        operand = known.get(x.operand)
-        for at, mode in zip(x.at, operand.modes if operand else (), strict=False):
-            if at == Index(index):
-                return mode
-    wrong = f"{index} indexes no mode of an operand, so nothing says how far it runs"
-    fix = "name an element of an operand with that index"
-    raise KernelError("computes", {"text": text[:80]}, wrong, fix)
-
-
 def read_claim(text: str, operands: Iterable[Operand]) -> AnyClaim:
     """Return the claim that an equation makes of an output.
 
@@ -373,7 +291,7 @@ def _scattered(
 ) -> Scatter:
     """Return the claim of places that are looked up: what lies there, and how far variables run."""
     sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
-    given, conditions = _ranges(texts[1])
+    given, conditions = ranges_of(texts[1])
     names = [x for x in ast.walk(place) if isinstance(x, ast.Name)]
     names.sort(key=lambda x: x.col_offset)
     free = dict.fromkeys(x.id for x in names if x.id not in {*sizes, *known, *_CALLED})
@@ -400,7 +318,7 @@ def _scattered(
     return Scatter(output, at, tuple((name, extent(name)) for name in indices), value, when)
 
 
-def _ranges(text: str) -> tuple[dict[str, str], list[str]]:
+def ranges_of(text: str) -> tuple[dict[str, str], list[str]]:
     """Return how far variables run, of ``t < T, i < counts[t]``, and what else is asked."""
     given: dict[str, str] = {}
     conditions: list[str] = []

@@ -32,7 +32,7 @@ from pycute_xe.kernel.spec.functions import OF_INTEGERS, Reduction, function, re
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim, Specification
 
-__all__ = ["claimed_part", "compute", "compute_part"]
+__all__ = ["claimed_part", "compute", "compute_part", "named_elements"]
 
 
 def compute(
@@ -85,22 +85,51 @@ def compute_part(
     >>> compute_part(spec, {"A": wide}, {"M": 2**40}, "D", (range(8, 11),)).tolist()
     [2, 4, 6]
     """
-    arrays = {
-        name: value if isinstance(value, Field) else _widened(np.asarray(value))
-        for name, value in inputs.items()
-    }
-    arrays = _with_states(specification, arrays, sizes)
+    outside = _Scope(_arrays(inputs), sizes, ())
+    return _part(specification, _with_states(specification, outside), output, window)
+
+
+def named_elements(
+    specification: Specification,
+    operands: Iterable[Operand],
+    inputs: Mapping[str, NDArray[Any] | Field],
+    sizes: Mapping[str, int],
+) -> dict[str, NDArray[np.bool_]]:
+    """Return which elements of inputs any claim names: others tell nothing of a result.
+
+    >>> from pycute_xe.kernel.spec.specification import Claim
+    >>> a, d = Operand("A", "f32", ("K",)), Operand("D", "f32", ("M",), role="out")
+    >>> spec = Specification((Claim("D", ("m",), Element("A", (Index("m") * 2,))),))
+    >>> named_elements(spec, (a, d), {"A": np.ones(4)}, {"M": 2})["A"].tolist()
+    [True, False, True, False]
+    """
+    seen = {name: np.zeros(value.shape, np.bool_) for name, value in inputs.items()}
+    outside = _with_states(specification, _Scope(_arrays(inputs), sizes, (), seen=seen))
+    declared = {operand.name: operand for operand in operands}
+    for claim in specification.claims:
+        whole = tuple(map(range, shape_of(declared[claim.output], sizes)))
+        _part(specification, outside, claim.output, whole)
+    return seen
+
+
+def _arrays(inputs: Mapping[str, NDArray[Any] | Field]) -> dict[str, NDArray[Any] | Field]:
+    return {n: v if isinstance(v, Field) else _widened(np.asarray(v)) for n, v in inputs.items()}
+
+
+def _part(
+    specification: Specification, outside: _Scope, output: str, window: tuple[range, ...]
+) -> NDArray[Any]:
     extents = tuple(map(len, window))
     match specification.of(output):
         case Claim(_, indices, value):
             axes = tuple(zip(indices, extents, strict=True))
             first = {n: at.start for n, at in zip(indices, window, strict=True) if at.start}
             with np.errstate(all="ignore"):
-                values = _Scope(arrays, sizes, axes, first).value(value)
+                values = replace(outside, axes=axes, first=first).value(value)
             return np.array(np.broadcast_to(values, extents))
         case Scatter() as scatter:
-            named = _Named(scatter, arrays, sizes, window)
-            return named.among(_kept(arrays.get(output), window))
+            named = _Named(scatter, outside, window)
+            return named.among(_kept(outside.arrays.get(output), window))
 
 
 def claimed_part(
@@ -117,10 +146,9 @@ def claimed_part(
     claim, extents = specification.of(output), tuple(map(len, window))
     if isinstance(claim, Claim) or output in inputs:
         return np.ones(extents, np.bool_)
-    arrays = {n: v if isinstance(v, Field) else _widened(np.asarray(v)) for n, v in inputs.items()}
-    arrays = _with_states(specification, arrays, sizes)
+    outside = _with_states(specification, _Scope(_arrays(inputs), sizes, ()))
     out = np.zeros(extents, np.bool_)
-    out[_Named(claim, arrays, sizes, window).places] = True
+    out[_Named(claim, outside, window).places] = True
     return out
 
 
@@ -137,22 +165,17 @@ class _Named:
     Raises `InputError` where one is named twice.
     """
 
-    def __init__(
-        self,
-        scatter: Scatter,
-        arrays: Mapping[str, NDArray[Any] | Field],
-        sizes: Mapping[str, int],
-        window: tuple[range, ...],
-    ) -> None:
-        scope, below = _Scope(arrays, sizes, ()), np.asarray(True)
+    def __init__(self, scatter: Scatter, outside: _Scope, window: tuple[range, ...]) -> None:
+        scope, below = outside, np.asarray(True)
         for name, extent in scatter.over:
             limit = scope.index(extent)
             count = int(limit.max(initial=0))
-            scope = replace(scope, axes=(*scope.axes, (name, count)), guarded=True)
             below = below[..., None] & (np.arange(count) < limit[..., None])
+            scope = replace(scope, axes=(*scope.axes, (name, count)), live=below)
         extents = tuple(n for _, n in scope.axes)
         for one, other in scatter.when:
             below = below & (scope.index(one) < scope.index(other))
+            scope = replace(scope, live=below)
         inside, at = below, list[NDArray[np.int64]]()
         for index, span in zip(scatter.at, window, strict=True):
             places = scope.index(index)
@@ -161,6 +184,7 @@ class _Named:
         inside = np.broadcast_to(inside, extents)
         self.places = tuple(np.broadcast_to(a, extents)[inside] for a in at)
         self._demand_apart(scatter, scope, inside, tuple(map(len, window)))
+        scope = replace(scope, live=inside)
         with np.errstate(all="ignore"):
             self.values = np.broadcast_to(scope.value(scatter.value), extents)[inside]
 
@@ -188,24 +212,20 @@ class _Named:
         return out
 
 
-def _with_states(
-    specification: Specification,
-    arrays: dict[str, NDArray[Any] | Field],
-    sizes: Mapping[str, int],
-) -> dict[str, NDArray[Any] | Field]:
-    """Return arrays with those that the specification defines, step by step."""
+def _with_states(specification: Specification, outside: _Scope) -> _Scope:
+    """Return a scope with the arrays that the specification defines, step by step."""
     for one in specification.defines:
-        steps, *extents = (extent.at(sizes) for extent in one.extents)
+        steps, *extents = (extent.at(outside.sizes) for extent in one.extents)
         state = np.zeros((steps + 1, *extents))
-        arrays = {**arrays, one.name: state}
+        outside = replace(outside, arrays={**outside.arrays, one.name: state})
         time, *names = one.indices
         axes = tuple(zip(names, extents, strict=True))
         with np.errstate(all="ignore"):
-            state[0] = _Scope(arrays, sizes, axes).value(one.start)
+            state[0] = replace(outside, axes=axes).value(one.start)
             for t in range(steps):
-                scope = _Scope(arrays, sizes, ((time, 1), *axes), {time: t})
+                scope = replace(outside, axes=((time, 1), *axes), first={time: t})
                 state[t + 1] = np.broadcast_to(scope.value(one.step), (1, *extents))[0]
-    return arrays
+    return outside
 
 
 def _widened(array: NDArray[Any]) -> NDArray[Any]:
@@ -219,14 +239,17 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 class _Scope:
     """The variables in whose terms an expression is evaluated, an axis for each.
 
-    ``first`` is where those begin that do not begin at zero.
+    ``first`` is where those begin that do not begin at zero; ``live`` says at which points values
+    count, None at all: an element outside its operand is read where they do not. ``seen`` is told
+    which elements of operands count.
     """
 
     arrays: Mapping[str, NDArray[Any] | Field]
     sizes: Mapping[str, int]
     axes: tuple[tuple[str, int], ...]
     first: Mapping[str, int] = field(default_factory=dict[str, int])
-    guarded: bool = False
+    live: NDArray[np.bool_] | None = None
+    seen: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict[str, NDArray[np.bool_]])
 
     def value(self, expression: Expression) -> NDArray[Any]:
         if isinstance(expression, Const):
@@ -242,13 +265,20 @@ class _Scope:
         if isinstance(expression, Total):
             return self.total(expression)
         if isinstance(expression, Where):
-            inside = replace(self, guarded=True)
             where = self.index(expression.index) < self.index(expression.below)
-            then, other = inside.value(expression.then), inside.value(expression.otherwise)
-            return np.where(where, then, other)
+            then = self.within(where).value(expression.then)
+            return np.where(where, then, self.within(~where).value(expression.otherwise))
         raise InputError(
             "compute", {"value": expression}, f"{type(expression).__name__} has no value here", ""
         )
+
+    def within(self, where: NDArray[np.bool_]) -> _Scope:
+        """Return the scope of what counts at some of its points alone."""
+        return replace(self, live=where if self.live is None else self.aligned(self.live) & where)
+
+    def aligned(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array over the first axes as one over all."""
+        return array.reshape(array.shape + (1,) * (len(self.axes) - array.ndim))
 
     def lifted(self, number: Any) -> NDArray[Any]:
         return np.asarray(number).reshape((1,) * len(self.axes))
@@ -282,10 +312,12 @@ class _Scope:
     def element(self, expression: Element) -> NDArray[Any]:
         array = self.arrays[expression.operand]
         if not expression.at:
+            self.see(expression.operand, [])
             return self.lifted(_widened(array[()]))
         numbers = {name: i for i, (name, _) in enumerate(self.axes)}
         plain = [_variable(index) for index in expression.at]
         known = all(name in numbers and name not in self.first for name in plain)
+        known = known and expression.operand not in self.seen
         if known and len(set(plain)) == len(plain) and not isinstance(array, Field):
             modes = [numbers[name] for name in plain]  # pyright: ignore[reportArgumentType]
             if all(self.axes[i][1] == n for i, n in zip(modes, array.shape, strict=True)):
@@ -298,17 +330,36 @@ class _Scope:
     def taken(self, name: str, at: list[NDArray[Any]]) -> NDArray[Any]:
         array = self.arrays[name]
         for mode, (places, extent) in enumerate(zip(at, array.shape, strict=True)):
-            outside = places.size and not (places.min() >= 0 and places.max() < extent)
-            if outside and (not self.guarded or not extent):
+            if not places.size or (places.min() >= 0 and places.max() < extent):
+                continue
+            wrong = (places < 0) | (places >= extent)
+            if self.live is not None:
+                wrong = wrong & self.aligned(self.live)
+            if wrong.any():
                 raise InputError(
                     "compute",
                     {"operand": name, "mode": mode},
-                    f"element {int(places.max())} is read, there are {extent}",
+                    f"element {int(np.broadcast_to(places, wrong.shape)[wrong].max())} is read, "
+                    f"there are {extent}",
                     "guard it with a condition",
                 )
-            if outside:
-                at[mode] = places.clip(0, extent - 1)
+            if not extent:
+                return self.lifted(0)
+            at[mode] = places.clip(0, extent - 1)
+        self.see(name, at)
         return _widened(array[tuple(at)])
+
+    def see(self, name: str, at: list[NDArray[Any]]) -> None:
+        """Note which elements of an operand count."""
+        if name not in self.seen:
+            return
+        live = self.lifted(True) if self.live is None else self.aligned(self.live)
+        shape = np.broadcast_shapes(*(places.shape for places in at)) or live.shape
+        alone = tuple(i for i, n in enumerate(shape) if n == 1)
+        live = live.any(axis=alone, keepdims=True)
+        both = np.broadcast_shapes(shape, live.shape)
+        live = np.broadcast_to(live, both)
+        self.seen[name][tuple(np.broadcast_to(places, both)[live] for places in at)] = True
 
     # ------------------------------------------------------------ sums and maxima
 
@@ -338,12 +389,11 @@ class _Scope:
 
     def masked(self, expression: Total, limits: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """The body where every variable is below its own limit, and nothing elsewhere."""
-        places, below = self.places, True
+        places, below = self.places, np.asarray(True)
         for name, limit in limits.items():
-            wide = limit.reshape(limit.shape + (1,) * (len(self.axes) - limit.ndim))
-            below = below & (places[name] < wide)
+            below = below & (places[name] < self.aligned(limit))
         nothing = reduction(expression.how).nothing
-        return np.where(below, replace(self, guarded=True).value(expression.body), nothing)
+        return np.where(below, self.within(below).value(expression.body), nothing)
 
     def extreme(self, row: Reduction, terms: NDArray[Any], count: int) -> NDArray[Any]:
         rank = len(self.axes)

@@ -146,9 +146,11 @@ class Total(_Scalar):
         reduction(self.how)
 
     def __str__(self) -> str:
-        names = ", ".join(name for name, _ in self.over)
+        alone = {index for x in leaves(self.body) if isinstance(x, Element) for index in x.at}
+        # A variable that indexes a mode runs as far as that; of any other it is said.
+        spans = (n if Index(n) in alone else f"{n} < {extent}" for n, extent in self.over)
         typed = f", {self.accumulator}" if self.accumulator else ""
-        return f"{self.how}({names}, {self.body}{typed})"
+        return f"{self.how}({', '.join(spans)}, {self.body}{typed})"
 
 
 @checked_fields

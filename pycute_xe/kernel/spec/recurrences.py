@@ -6,10 +6,10 @@ what it is one step on. Claims, and what loops hold, speak of it as of an operan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -23,7 +23,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.signatures import checked_fields
 
-__all__ = ["Recurrence", "at_places", "unfolded"]
+__all__ = ["Jump", "Recurrence", "Rules", "at_places", "unfolded", "without_last"]
 
 
 @checked_fields
@@ -51,7 +51,10 @@ class Recurrence:
         """The two lines."""
         time, *others = self.indices
         first, later = (",".join((i, *others)) for i in ("0", f"{time}+1"))
-        return f"{self.name}[{first}] = {self.start}\n{self.name}[{later}] = {self.step}"
+        pairs = zip(self.indices, self.extents, strict=True)
+        spans = ", ".join(f"{i} < {n}" for i, n in pairs if n.terms and not n.is_simple)
+        step = f"{self.step} for {spans}" if spans else self.step
+        return f"{self.name}[{first}] = {self.start}\n{self.name}[{later}] = {step}"
 
 
 def at_places(value: Expression, names: Mapping[str, Index], inner: str = "") -> Expression:
@@ -78,53 +81,134 @@ def at_places(value: Expression, names: Mapping[str, Index], inner: str = "") ->
             return replace(value, over=spans, body=at_places(body, {**names, **own}, inner))
 
 
-def unfolded(
-    value: Expression, defines: Iterable[Recurrence], counters: frozenset[str]
-) -> Expression:
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """``name[t+i, …] = value``: a state some steps on, of the one at ``t`` and what came between.
+
+    The first two of ``indices`` are ``t`` and ``i``, which is ``steps`` at most. It is claimed, and
+    never trusted: a verifier shows it by induction over ``i``.
+    """
+
+    name: str
+    indices: tuple[str, ...]
+    steps: int
+    value: Expression
+
+    def __str__(self) -> str:
+        """As an equation."""
+        time, later, *others = self.indices
+        place = ",".join((f"{time}+{later}", *others))
+        return f"{self.name}[{place}] = {self.value} for {later} < {self.steps + 1}"
+
+    def at(self, time: Index, later: Index, at: tuple[Index, ...], mark: str = "") -> Expression:
+        """Return what the state is ``later`` steps behind a time, at other places."""
+        places = dict(zip(self.indices, (time, later, *at), strict=True))
+        return at_places(_as_far(self.value, self.indices[1], self.steps), places, mark)
+
+
+def _as_far(value: Expression, later: str, steps: int) -> Expression:
+    """Return an expression whose sums up to ``later`` run as far as they may, under a condition."""
+    match value:
+        case Total("sum", ((name, extent),), body) if extent == Index(later):
+            inside = Where(Index(name), extent, body, Const(0.0))
+            return replace(value, over=((name, Index(None, steps)),), body=inside)
+        case Apply(function, arguments):
+            return Apply(function, tuple(_as_far(a, later, steps) for a in arguments))
+        case Total(body=body):
+            return replace(value, body=_as_far(body, later, steps))
+        case _:
+            return value
+
+
+def without_last(value: Expression, later: str) -> Expression:
+    """Return an expression whose sums up to ``later + 1`` are sums up to it, and a term more.
+
+    >>> body = Element("x", (Index("j") + Index("t"),))
+    >>> print(without_last(Total("sum", (("j", Index("i") + 1),), body), "i"))
+    sum(j < i, x[j+t]) + x[i+t]
+    """
+    match value:
+        case Total("sum", ((name, extent),), body) if extent == Index(later) + 1:
+            last = at_places(body, {name: Index(later)}, "_last")
+            return replace(value, over=((name, Index(later)),)) + last
+        case Apply(function, arguments):
+            return Apply(function, tuple(without_last(a, later) for a in arguments))
+        case Total(body=body):
+            return replace(value, body=without_last(body, later))
+        case _:
+            return value
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How states follow from those before: by steps, and by jumps where there are some."""
+
+    defines: tuple[Recurrence, ...]
+    jumps: tuple[Jump, ...] = ()
+
+    def one(self, name: str) -> Recurrence | None:
+        """Return the definition of a state, if it is one."""
+        return next((one for one in self.defines if one.name == name), None)
+
+    def jump(self, name: str) -> Jump | None:
+        """Return how a state follows from one some steps before, if that is claimed."""
+        return next((one for one in self.jumps if one.name == name), None)
+
+
+def unfolded(value: Expression, rules: Rules, counters: frozenset[str]) -> Expression:
     """Return an expression in which states are replaced by what they follow from, where it shows.
 
     The state at 0 is the first one; that at ``t + 1`` follows from the one at ``t``, for ``t``
-    among the ``counters``, which are never negative.
+    among the ``counters``, which are never negative. One that jumps follows from the one at the
+    last multiple of its steps before it.
     """
-    known = {one.name: one for one in defines}
-    return _unfolded(value, known, counters, 0) if known else value
+    return _Unfolding(rules, counters).value(value, 0) if rules.defines else value
 
 
-def _unfolded(
-    value: Expression, known: Mapping[str, Recurrence], counters: frozenset[str], depth: int
-) -> Expression:
-    def inside(part: Expression) -> Expression:
-        return _unfolded(part, known, counters, depth)
+@dataclass(frozen=True)
+class _Unfolding:
+    rules: Rules
+    counters: frozenset[str]
 
-    match value:
-        case Element(name, at) if name in known:
-            return _state(value, known[name], at, known, counters, depth)
-        case Const() | Slot() | Element():
+    def value(self, value: Expression, depth: int) -> Expression:
+        match value:
+            case Element(name, at) if (one := self.rules.one(name)) is not None:
+                return self.state(value, one, at, depth)
+            case Const() | Slot() | Element():
+                return value
+            case Apply(function, arguments):
+                return Apply(function, tuple(self.value(a, depth) for a in arguments))
+            case Where(then=then, otherwise=otherwise):
+                sides = (self.value(x, depth) for x in (then, otherwise))
+                return Where(value.index, value.below, *sides)
+            case Total(body=body) | Rounded(body=body):
+                return replace(value, body=self.value(body, depth))
+
+    def state(
+        self, value: Element, one: Recurrence, at: tuple[Index, ...], depth: int
+    ) -> Expression:
+        """Return a state by one before, under names of their own for what sums bind."""
+        time, mark = at[0], f"_{one.name}{depth}"
+        if time == Index():
+            return at_places(one.start, dict(zip(one.indices, (time, *at[1:]), strict=True)), mark)
+        jump, later = self.rules.jump(one.name), int(time.offset > 0)
+        if not is_counted(time - later, self.counters):
             return value
-        case Apply(function, arguments):
-            return Apply(function, tuple(map(inside, arguments)))
-        case Where(then=then, otherwise=otherwise):
-            return replace(value, then=inside(then), otherwise=inside(otherwise))
-        case Total(body=body) | Rounded(body=body):
-            return replace(value, body=inside(body))
+        if jump is not None:
+            first = (time - later) // jump.steps * jump.steps
+            return value if first == time else jump.at(first, time - first, at[1:], mark)
+        if not later:
+            return value
+        places = dict(zip(one.indices, (time - 1, *at[1:]), strict=True))
+        return self.value(at_places(one.step, places, mark), depth + 1)
 
 
-def _state(
-    value: Element,
-    one: Recurrence,
-    at: tuple[Index, ...],
-    known: Mapping[str, Recurrence],
-    counters: frozenset[str],
-    depth: int,
-) -> Expression:
-    """Return a state by the one before, under names of their own for what sums bind."""
-    time = at[0]
-    steps = time.offset >= 1 and (time - time.offset).names <= counters
-    plain = all(isinstance(atom, str) and scale > 0 for atom, scale in time.terms)
-    places = dict(zip(one.indices, (time - 1, *at[1:]), strict=True))
-    mark = f"_{one.name}{depth}"
-    if time == Index():
-        return at_places(one.start, places, mark)
-    if not (steps and plain):
-        return value
-    return _unfolded(at_places(one.step, places, mark), known, counters, depth + 1)
+def is_counted(index: Index, counters: frozenset[str]) -> bool:
+    """Whether an index is never negative: a sum of multiples of counters and of their quotients."""
+    inside = (atom.index if isinstance(atom, Quotient) else None for atom, _ in index.terms)
+    parts = zip(index.terms, inside, strict=True)
+    return index.offset >= 0 and all(
+        scale > 0 and (is_counted(inner, counters) if inner is not None else atom in counters)
+        for (atom, scale), inner in parts
+    )

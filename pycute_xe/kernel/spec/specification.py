@@ -32,7 +32,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
-from pycute_xe.kernel.spec.recurrences import Recurrence
+from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.tables import (
     Assumption,
@@ -48,6 +48,7 @@ from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = [
+    "Guard",
     "Situated",
     "is_inside",
     "never_negative",
@@ -316,6 +317,7 @@ class Specification:
     assumes: tuple[str, ...] = ()
     defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
     tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
+    jumps: tuple[Jump, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -358,9 +360,14 @@ class Specification:
         for claim in self.claims:
             _check_claim(claim, known)
 
+    @property
+    def rules(self) -> Rules:
+        """How states follow from those before."""
+        return Rules(self.defines, self.jumps)
+
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
-        lines = [*map(str, self.defines), *map(str, self.claims)]
+        lines = [*map(str, self.defines), *map(str, self.jumps), *map(str, self.claims)]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 
 
@@ -411,6 +418,22 @@ def _check_defined(specification: Specification, known: dict[str, Operand]) -> N
             _check_value(line, value, dict(bound), inside)
             for element in situated_elements(value, bound):
                 _check_given(line, element, inside)
+    for jump in specification.jumps:
+        _check_jump(jump, specification, inside)
+
+
+def _check_jump(jump: Jump, specification: Specification, known: dict[str, Operand]) -> None:
+    """Refuse what is claimed of another name than a state, and elements outside their operands."""
+    line = Claim(jump.name, jump.indices, jump.value)
+    one = specification.rules.one(jump.name)
+    if one is None or len(jump.indices) != len(one.indices) + 1 or jump.steps < 1:
+        wrong = f"{jump.name} is not a state with {len(jump.indices) - 1} indices"
+        raise _unfit(line, wrong, "define it first, by what it is at 0 and one step on")
+    if sum(other.name == jump.name for other in specification.jumps) > 1:
+        raise _unfit(line, f"what {jump.name} is steps on is said twice", "say it once")
+    steps, *extents = one.extents
+    ranges = (steps + 1, Index(None, jump.steps + 1), *extents)
+    _check_value(line, jump.value, dict(zip(jump.indices, ranges, strict=True)), known)
 
 
 def _check_claim(claim: AnyClaim, known: dict[str, Operand]) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "Runs",
     "Sorted",
     "pigeonholes",
+    "strict_laws",
 ]
 
 Relation: TypeAlias = "tuple[Index, Index, str]"
@@ -36,8 +37,8 @@ class Law:
     """For all values of variables: where all of ``when`` hold, one of ``then`` does.
 
     ``joined``: all of ``then`` do. ``total``: it may be said of places outside a table, too: some
-    values there keep it. ``late``: only needed to make tables. ``says`` is the assumption whose law
-    it is, in words.
+    values there keep it. ``late``: only needed to make tables. ``source`` are the assumptions of
+    which it follows, in words.
     """
 
     over: tuple[tuple[str, Index], ...]
@@ -46,7 +47,7 @@ class Law:
     joined: bool = False
     total: bool = False
     late: bool = False
-    says: str = ""
+    source: tuple[str, ...] = ()
 
     @property
     def of_pairs(self) -> str:
@@ -361,6 +362,45 @@ def pigeonholes(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[tuple
     for table, below in limits:
         if table in never and not below.looked_up:
             yield modes[table][0], below
+
+
+def strict_laws(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[Law]:
+    """Yield what follows for tables that rise and whose entries differ: they rise by 1 or more.
+
+    >>> laws = strict_laws((Sorted("order"), Permutation("order")), {"order": (Index("T"),)})
+    >>> [" or ".join(f"{one} {sign} {other}" for one, other, sign in law.then) for law in laws]
+    ['-i+j+order[i] <= order[j]', 'i <= order[i]', 'T-i+order[i] <= T']
+    """
+    rising = {x.operand for x in assumed if isinstance(x, (Rising, Sorted))}
+    rising |= {x.starts for x in assumed if isinstance(x, Runs)}
+    apart = {x.operand for x in assumed if isinstance(x, (Distinct, Permutation))}
+    for name in sorted(rising & apart):
+        limits = list(_limits(name, assumed, modes))
+        if not limits:
+            continue  # they may be negative
+        (extent,) = modes[name]
+        i, j = Index("i"), Index("j")
+        one, other = _element(name, i), _element(name, j)
+        pairs, over = (("i", extent), ("j", extent)), (("i", extent),)
+        yield Law(pairs, ((i, j, "<"),), ((one + j - i, other, "<="),))
+        yield Law(over, (), ((i, one, "<="),))
+        yield from (Law(over, (), ((one + extent - i, below, "<="),)) for below in limits)
+
+
+def _limits(name: str, assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[Index]:
+    """Yield below what all entries of a table are, of tables whose entries are never negative."""
+    for one in assumed:
+        match one:
+            case InRange(operand, below, _, ()) if operand == name and not below.looked_up:
+                yield below
+            case Permutation(operand) if operand == name:
+                yield modes[name][0]
+            case Rising(operand, to) if operand == name:
+                yield to + 1
+            case Runs(starts, _, to) if starts == name:
+                yield to + 1
+            case _:
+                pass
 
 
 def _where_positive(one: InRange) -> bool:

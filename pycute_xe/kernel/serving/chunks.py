@@ -1,0 +1,145 @@
+"""States that decay, a chunk of tokens at a time: what a chunk adds follows from its start."""
+
+from __future__ import annotations
+
+from pycute_xe.kernel.building.builder import KernelBuilder
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
+
+__all__ = ["COLUMNS", "Chunks"]
+
+COLUMNS = 16
+"""Columns of the state that a subgroup has, one for each lane."""
+
+
+class Chunks:
+    """The kernel of a state that decays by ``exp(B[h,t+1] - B[h,t])`` and takes in keys.
+
+    With ``G(i, j) = exp(B[h,t+i] - B[h,t+j])``, ``i`` tokens behind the start ``t`` of a chunk the
+    state is ``G(i, 0)·S + Σ_{j<i} G(i, j+1)·k_j·u_j``. What a token brings, ``u``, is its value; or
+    with ``delta`` its value less what the state has for its key, so that ``(I + L) u = r`` for a
+    lower triangle L of the chunk: it is solved row by row.
+    """
+
+    def __init__(self, name: str, depth: int, subgroups: int, chunk: int, delta: bool) -> None:
+        """Declare operands, states and what they are some tokens on."""
+        self.k = k = KernelBuilder(name, subgroups)
+        self.depth, self.wide, self.chunk, self.delta = depth, COLUMNS * subgroups, chunk, delta
+        self.part = k.parts((depth, self.wide), (1, subgroups))
+        self.tokens = k.parts((chunk, self.wide), (1, subgroups))
+        many = Index("N") * chunk
+        self.Q, self.K = (k.input(x, "f32", ("H", many, depth)) for x in "QK")
+        self.V, self.B = k.input("V", "f32", ("H", many, "E")), k.input("B", "f32", ("H", many + 1))
+        if delta:
+            self.beta = k.input("beta", "f32", ("H", many))
+        self.first = k.input("S0", "f32", ("H", depth, "E"))
+        self.out = k.output("O", "f32", ("H", many, "E"))
+        self.last = k.output("SN", "f32", ("H", depth, "E"))
+        self._define()
+
+    def _define(self) -> None:
+        k, depth, chunk = self.k, self.depth, self.chunk
+        decay, brought = "exp(B[h,t+1] - B[h,t])", "V[h,t,e]"
+        if self.delta:
+            old = f"sum(f < {depth}, K[h,t,f]*{decay}*S[t,h,f,e])"
+            brought = f"beta[h,t]*(V[h,t,e] - {old})"
+        spans = f"for t < {chunk}*N"
+        step = f"{decay}*S[t,h,d,e] + K[h,t,d]*({brought})"
+        k.defines("S[0,h,d,e] = S0[h,d,e]", f"S[t+1,h,d,e] = {step} {spans}")
+        taken = "V[h,t+j,e]"
+        if self.delta:
+            k.defines("U[0,h,e] = 0", f"U[t+1,h,e] = {brought} {spans}, h < H, e < E")
+            taken = "U[t+j+1,h,e]"
+        since = f"exp(B[h,t+i] - B[h,t+j+1])*K[h,t+j,d]*{taken}"
+        now = f"exp(B[h,t+i] - B[h,t])*S[t,h,d,e] + sum(j < i, {since})"
+        k.jumps(f"S[t+i,h,d,e] = {now} for i < {chunk + 1}")
+
+    def kernel(self) -> Kernel:
+        """Return the kernel."""
+        k, wide, chunk = self.k, self.wide, self.chunk
+        h, e = k.grid(h="H", e=Tiles("E", wide))
+        k.load("s", self.first, self.part, at=(h, 0, e * wide))
+        held = f"S[{chunk}*c,h,row,{wide}*e + column]"
+        with k.loop("c", 0, Index("N"), holds={"s": held}) as c:
+            t = c * chunk
+            self._decay("before", h, t)
+            if self.delta:
+                self._solve(h, t, e)
+            with k.loop("i", 0, chunk) as i:
+                self._see(h, t, i, e)
+            self._take(h, t, e)
+        k.store(self.last, "s", at=(h, 0, e * wide))
+        k.computes("O[h,t,e] = sum(d, Q[h,t,d]*S[t+1,h,d,e])")
+        k.computes(f"SN[h,d,e] = S[{chunk}*N,h,d,e]")
+        return k.build()
+
+    def _decay(self, name: str, h: Index, t: Index) -> None:
+        self.k.load(name, self.B, self.k.one("s"), at=(h, t))
+
+    def _key(self, name: str, h: Index, t: Index) -> None:
+        self.k.load(name, self.K, self.k.rows("s"), at=(h, t, 0))
+
+    def _value(self, h: Index, t: Index, e: Index) -> None:
+        self.k.load("value", self.V, self.k.columns("s"), at=(h, t, e * self.wide))
+
+    def _brought(self, h: Index, t: Index, j: Index, e: Index) -> str:
+        """Bring what a token of the chunk brings, and return the name of the fragment."""
+        if not self.delta:
+            self._value(h, t + j, e)
+            return "value"
+        row = f"element/{COLUMNS}"
+        own = f"where({j} < {row} + 1, where({row} < {j} + 1, u, 0), 0)"
+        self.k.map("own", own)
+        self.k.reduce("new", "sum", "own", axis=0)
+        return "new"
+
+    def _with_key(self, name: str, other: str, h: Index, t: Index, j: Index, e: Index) -> None:
+        """Sum a product of a vector with a token's key, times what the token brings."""
+        self._decay("then", h, t + j + 1)
+        self._key("key", h, t + j)
+        brought = self._brought(h, t, j, e)
+        self.k.fill("both", self.part)
+        self.k.map("both", f"both + {other}*key*{brought}")
+        self.k.reduce(name, "sum", "both", axis=0)
+
+    def _solve(self, h: Index, t: Index, e: Index) -> None:
+        """Solve ``(I + L) u = r`` by rows: each takes away what the rows above it bring."""
+        k, chunk, row = self.k, self.chunk, f"element/{COLUMNS}"
+        done = f"where(row < r, U[{chunk}*c + row + 1,h,{self.wide}*e + column], 0)"
+        k.fill("u", self.tokens)
+        with k.loop("r", 0, chunk, holds={"u": done}) as r:
+            self._decay("now", h, t + r + 1)
+            k.load("rate", self.beta, k.one("s"), at=(h, t + r))
+            self._key("mine", h, t + r)
+            self._value(h, t + r, e)
+            k.map("kept", "mine*s")
+            k.reduce("old", "sum", "kept", axis=0)
+            k.map("left", "rate*(value - exp(now - before)*old)")
+            with k.loop("j", 0, r) as j:
+                self._with_key("above", "mine", h, t, j, e)
+                k.map("left", "left - rate*exp(now - then)*above")
+            k.map("u", f"where({row} < {r}, u, where({row} < {r} + 1, left, 0))")
+
+    def _see(self, h: Index, t: Index, i: Index, e: Index) -> None:
+        """Store what a query sees: of the state at the start, and of what came until then."""
+        k = self.k
+        self._decay("now", h, t + i + 1)
+        k.load("query", self.Q, k.rows("s"), at=(h, t + i, 0))
+        k.map("seen", "query*s")
+        k.reduce("o", "sum", "seen", axis=0)
+        k.map("o", "exp(now - before)*o")
+        with k.loop("m", 0, i + 1) as m:
+            self._with_key("more", "query", h, t, m, e)
+            k.map("o", "o + exp(now - then)*more")
+        k.store(self.out, "o", at=(h, t + i, e * self.wide))
+
+    def _take(self, h: Index, t: Index, e: Index) -> None:
+        """Take the state to the end of the chunk."""
+        k = self.k
+        self._decay("now", h, t + self.chunk)
+        k.map("s", "exp(now - before)*s")
+        with k.loop("n", 0, self.chunk) as n:
+            self._decay("then", h, t + n + 1)
+            self._key("key", h, t + n)
+            brought = self._brought(h, t, n, e)
+            k.map("s", f"s + exp(now - then)*key*{brought}")
