@@ -7,7 +7,7 @@ once for all work-groups, subgroups and sizes; a loop is followed once for all i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 import numpy as np
@@ -17,7 +17,6 @@ from pycute_xe.holding.nodes import (
     Carried,
     Leaf,
     Node,
-    State,
     changes,
     mapped,
     undecided,
@@ -25,10 +24,13 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.statements import If, Loop
 
 __all__ = [
     "Content",
     "Part",
+    "Recurrence",
+    "State",
     "expanded",
     "of_some",
     "relocated",
@@ -36,6 +38,35 @@ __all__ = [
     "taken",
     "whole",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """A loop that does more than add: what each fragment holds before it, and behind one trip.
+
+    In the second of ``parts[name]``, `State` of this recurrence stands for what a trip begins with.
+    """
+
+    loop: Loop
+    around: tuple[Loop | If, ...]
+    parts: dict[str, tuple[Content, Content]] = field(
+        default_factory=dict["str", "tuple[Content, Content]"]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class State(Carried):
+    """What a fragment holds when a trip of a recurrence begins, or behind its loop.
+
+    ``fragment`` is a name that no other state has; ``name`` is that in the recurrence, and ``at``
+    gives the variables of the loops around it.
+    """
+
+    recurrence: Recurrence | None = None
+    name: str = ""
+    at: tuple[tuple[str, Index], ...] = ()
+    behind: bool = False
+
 
 MOVED = 0.01
 """Units for a number of a table that is moved."""

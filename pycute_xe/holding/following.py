@@ -26,7 +26,15 @@ from pycute_xe.holding.contents import (
     number,
     situated,
 )
-from pycute_xe.holding.elements import Content, of_some, substituted, taken, whole
+from pycute_xe.holding.elements import (
+    Content,
+    Recurrence,
+    State,
+    of_some,
+    substituted,
+    taken,
+    whole,
+)
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.loops import (
     Trial,
@@ -46,18 +54,7 @@ from pycute_xe.holding.memory import (
     placed,
     store_through,
 )
-from pycute_xe.holding.nodes import (
-    Carried,
-    Choice,
-    Leaf,
-    Lost,
-    Node,
-    Picked,
-    Recurrence,
-    State,
-    mapped,
-    undecided,
-)
+from pycute_xe.holding.nodes import Carried, Choice, Leaf, Lost, Node, Picked, mapped, undecided
 from pycute_xe.holding.patience import remembering
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared

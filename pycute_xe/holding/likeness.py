@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.elements import Content, substituted
+from pycute_xe.holding.elements import Content, State, substituted
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -23,7 +23,6 @@ from pycute_xe.holding.nodes import (
     Number,
     Picked,
     Scalar,
-    State,
     Summed,
     Undefined,
     mapped,

@@ -7,20 +7,16 @@ its operand each of them comes from as an index, the same for the whole work-gro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import is_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.columns import written
 from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
-
-if TYPE_CHECKING:
-    from pycute_xe.holding.elements import Content
 
 __all__ = [
     "BESIDE",
@@ -35,9 +31,7 @@ __all__ = [
     "Node",
     "Number",
     "Picked",
-    "Recurrence",
     "Scalar",
-    "State",
     "Summed",
     "Undefined",
     "changes",
@@ -93,34 +87,6 @@ class Carried:
     def picked(self, table: Ints) -> Ints:
         """Return what a table, (subgroup, element), has for each position."""
         return table[slice(None) if self.subgroup is None else self.subgroup, self.which]
-
-
-@dataclass(frozen=True, eq=False)
-class Recurrence:
-    """A loop that does more than add: what each fragment holds before it, and behind one trip.
-
-    In the second of ``parts[name]``, `State` of this recurrence stands for what a trip begins with.
-    """
-
-    loop: Loop
-    around: tuple[Loop | If, ...]
-    parts: dict[str, tuple[Content, Content]] = field(
-        default_factory=dict["str", "tuple[Content, Content]"]
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class State(Carried):
-    """What a fragment holds when a trip of a recurrence begins, or behind its loop.
-
-    ``fragment`` is a name that no other state has; ``name`` is that in the recurrence, and ``at``
-    gives the variables of the loops around it.
-    """
-
-    recurrence: Recurrence | None = None
-    name: str = ""
-    at: tuple[tuple[str, Index], ...] = ()
-    behind: bool = False
 
 
 @dataclass(frozen=True, eq=False)

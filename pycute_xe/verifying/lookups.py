@@ -184,7 +184,8 @@ class Tables:
     ``operands`` are the names of tables by number, ``extents`` the extents of each as texts, and
     ``laws`` what is assumed, with names of operands that are numbers of tables; ``shared`` are the
     tables that share all rows out, by how many, as texts; ``made`` are tables
-    that were made of points, ``ends`` the least and the greatest number of their types.
+    that were made of points, ``ends`` the least and the greatest number of their types. ``used``
+    are the assumptions, in words, of which something was said so far.
     """
 
     operands: dict[int, str] = field(default_factory=dict[int, str])
@@ -196,6 +197,7 @@ class Tables:
     answered: dict[tuple[Texts, Texts, bool], list[str]] = field(
         default_factory=dict["tuple[Texts, Texts, bool]", list[str]]
     )
+    used: set[str] = field(default_factory=set[str])
     made: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     numbers: dict[object, int] = field(default_factory=dict[object, int])
     known: dict[tuple[int, tuple[str, ...]], Lookup] = field(
@@ -253,6 +255,8 @@ class Tables:
             plain = law.joined and not law.when and not any(one.names & own for one in ends)
             for low, high, sign in _between_ends(law.then) if plain else ():
                 empty = [f"{text_of(n)} <= 0" for _, n in law.over if not _is_positive(n)]
+                if not _is_positive(high - low + int(sign == "<=")):  # as sizes are
+                    self.used.update(law.source)
                 yield f"({' or '.join([*empty, f'{text_of(low)} {sign} {text_of(high)}'])})"
 
     # ------------------------------------------------------------------ what is so of them
@@ -332,6 +336,7 @@ class Tables:
             named = dict(zip((name for name, _ in law.over), (first, second), strict=True))
             text = self._instance(replace(law, when=law.when[1:]), named, by_key, set())
             if text:
+                self.used.update(law.source)
                 yield text
 
     def ordinary(self, names: Iterable[str]) -> str:
@@ -370,6 +375,7 @@ class Tables:
             except KeyError:
                 continue
             if text and used & mine:
+                self.used.update(law.source)
                 yield text
 
     def beside(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -382,6 +388,7 @@ class Tables:
                 named = dict(zip((n for n, _ in law.over), values, strict=True))
                 every = [self._element(looked, named) for looked in law.looked]
                 if any((x.table, x.arguments) in by_key for x in every):
+                    self.used.update(law.source)
                     out |= dict.fromkeys(name for x in every for name in self.all_of(x))
         return tuple(name for name in out if self.by_name[name] not in known)[:MOST_BESIDE]
 

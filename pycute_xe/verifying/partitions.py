@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.kernel.spec.tables import Law
 from pycute_xe.verifying.arguments import looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, add, substituted
 from pycute_xe.verifying.lookups import (
@@ -111,6 +112,10 @@ def _looked(guards: tuple[str, ...]) -> list[Looked]:
 # ------------------------------------------------------------ owners of rows
 
 
+def _tables_in(law: Law) -> set[str]:
+    return {one.operand for one in law.looked}
+
+
 @dataclass(frozen=True)
 class Owner:
     """A variable that tells whose rows those of a mode of an output are, and what is so of it."""
@@ -130,6 +135,8 @@ def owners(
             number = int(looked.operand[1:])
             if tables.shared.get(number) != extent or not str(looked.at[0]).isidentifier():
                 continue
+            mine = (law for law in tables.laws if looked.operand in _tables_in(law))
+            tables.used.update(*(law.source for law in mine))
             var = str(looked.at[0])
             begins, ends = (f"{looked.operand}({var} + {i})" for i in (0, 1))
             (count,) = tables.extents[number]

@@ -284,8 +284,10 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
-    every = (*strict_laws(tuple(known), modes), *(law for x in known for law in x.laws(modes)))
-    laws = tuple(law.changed(partial(_renamed, naming)) for law in every)
+    every = tuple(map(str, known))
+    every_law = [replace(law, source=every) for law in strict_laws(tuple(known), modes)]
+    every_law += [replace(law, source=(str(x),)) for x in known for law in x.laws(modes)]
+    laws = tuple(law.changed(partial(_renamed, naming)) for law in every_law)
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}
     shared = {i: naming.text(ends[name]) for i, name in names.items() if name in ends}
     types = {i: bounds(o.value_type) for i, o in numbers.items()}
@@ -346,10 +348,12 @@ class Space:
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
         assumed = kernel.computes.tables if kernel.computes is not None else ()
         modes = {o.name: o.modes for o in kernel.operands}
-        apart = (
+        apart = [
             f"{self.naming.text(n)} <= {self.naming.text(b)}"
             for n, b in pigeonholes(assumed, modes)
-        )
+        ]
+        if apart:
+            self.tables.used |= set(map(str, assumed))
         self.sizes: tuple[str, ...] = (*sizes, *self.tables.of_sizes(), *apart)
 
     def within(self, condition: str) -> Space:

@@ -486,6 +486,13 @@ def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
     return (*map(str, kernel.computes.tables), NO_WRAP)
 
 
+def _needed(assumptions: tuple[str, ...], questions: Questions) -> tuple[str, ...]:
+    """Return assumptions without those on tables of which a proof said nothing so far."""
+    tables, used = _assumed_of_tables(questions.kernel), questions.space.tables.used
+    left = {*tables} - used - ({NO_WRAP} if used & {*tables} else set())
+    return tuple(one for one in assumptions if one not in left)
+
+
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
     start = perf_counter()
     reason, failure = "", None
@@ -518,6 +525,8 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
         answer = "needs" if condition else "disproved"
     real = (REAL + ", ".join(sorted(questions.real)),) if questions.real else ()
     assumptions = (*real, *asked.assumptions)
+    if answer == "proved":
+        assumptions = _needed(assumptions, questions)
     proof = Proof(
         asked.name, answer, asked.statement, assumptions, seconds, shown, condition, reason
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
@@ -14,7 +15,7 @@ from pycute_xe.holding.exploration import has_roles
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
-from pycute_xe.holding.patience import TooHardError, a_while
+from pycute_xe.holding.patience import a_while
 from pycute_xe.kernel import (
     AtomicStore,
     Load,
@@ -340,21 +341,17 @@ class Questions(Loading, Counting):
 
     def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
-        try:
+        with suppress(UndecidableError):
             return all(map(self._is_right, joined))
-        except TooHardError:
-            raise
-        except UndecidableError:
-            return False
+        return False
 
     def _is_right(self, one: Together) -> bool:
         write, view, points = one.write, one.view, one.points
         claim = self.claim_of(write.statement.operand)
         if isinstance(claim, Scatter):
             return self._wrong(write, view, points) is None
-        actual, wanted = self._both(write, view, points, claim)
         numeric = self.kernel.operand(write.statement.operand).value_type
-        return self._compared(points, actual, wanted, numeric) is None
+        return self._compared(points, *self._both(write, view, points, claim), numeric) is None
 
     def _both(
         self, write: Write, view: View, points: Region, claim: Claim

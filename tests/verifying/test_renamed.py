@@ -83,5 +83,5 @@ def test_names_are_changed_inside_quotients_and_looked_up_places() -> None:
     index = Index("k") // 3 + Index.of({Looked("A", (Index("k") + Index("M"),)): 2}, 1)
     assert str(names.index(index)) == "2*B[S+v]+v/3+1"
     claim = total("k", "M", Element("A", (Index("k") // 2,)))
-    assert str(names.of(claim)) == "sum(v, B[v/2])"
+    assert str(names.of(claim)) == "sum(v < S, B[v/2])"
     assert Specification((Claim("A", (), names.of(claim)),)).claims[0].output == "A"

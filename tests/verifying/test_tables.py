@@ -26,6 +26,7 @@ from pycute_xe.kernel.spec.tables import (
     Rising,
     Sorted,
 )
+from pycute_xe.verifying import Verdict, prove
 
 N = Index("N")
 MODES = {"T": (N,), "most": ()}
@@ -182,6 +183,34 @@ def test_without_its_assumption_nothing_is_proved() -> None:
     assert verdict.answer == "disproved"
     assert verdict.counterexample is not None
     assert "pages" in verdict.counterexample.tables
+
+
+@pytest.mark.long
+def test_a_proof_names_the_assumptions_that_it_uses() -> None:
+    """What it does not name it does without; what it names may be what it needs."""
+    kernel = attention(page=64)
+    assert kernel.computes is not None
+    own = kernel.computes.tables
+
+    def proof(*assumed: Assumption) -> Verdict:
+        assert kernel.computes is not None
+        return prove(
+            dataclasses.replace(
+                kernel, computes=dataclasses.replace(kernel.computes, tables=assumed)
+            )
+        )
+
+    with_more, alone = proof(*own, Sorted("lengths")), proof(*own)
+    assert with_more
+    assert alone
+    assert with_more.assumptions == alone.assumptions
+    assert {*map(str, own)} <= {*alone.assumptions}
+    assert "assuming lengths is sorted" not in str(with_more)
+    (most,) = (one for one in own if "<= 64*S" in str(one))
+    wrong = proof(*(one for one in own if one is not most))
+    assert wrong.answer == "disproved"
+    assert wrong.counterexample is not None
+    assert "lengths" in wrong.counterexample.tables
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from pycute_xe.executing.arrays.values import (
     widened,
     wrapped,
 )
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.nodes import (
     Bound,
     Call,
@@ -49,7 +50,6 @@ from pycute_xe.holding.nodes import (
     Lost,
     Number,
     Scalar,
-    State,
     Summed,
     Undefined,
     undecided,

@@ -24,8 +24,9 @@ from pycute_xe.executing.arrays.terms import (
     points_of,
 )
 from pycute_xe.holding.contents import Around, Followed, situated
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.exploration import disorder, has_roles
-from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined, undecided
+from pycute_xe.holding.nodes import Choice, Lost, Node, Undefined, undecided
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved

@@ -28,6 +28,7 @@ from pycute_xe.executing.arrays.terms import (
     separated,
 )
 from pycute_xe.holding.contents import loop_over
+from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -40,9 +41,7 @@ from pycute_xe.holding.nodes import (
     Node,
     Number,
     Picked,
-    Recurrence,
     Scalar,
-    State,
     Summed,
     Undefined,
     mapped,

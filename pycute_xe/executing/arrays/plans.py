@@ -20,8 +20,9 @@ from pycute_xe.executing.arrays.terms import Lifter
 from pycute_xe.executing.arrays.values import copied
 from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.contents import Followed
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.nodes import State, undecided
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel import Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.index import Looked

@@ -34,7 +34,8 @@ from pycute_xe.executing.arrays.terms import (
     whole,
 )
 from pycute_xe.executing.arrays.values import Value, as_type, gathered, selected
-from pycute_xe.holding.nodes import Choice, Recurrence, State, undecided
+from pycute_xe.holding.elements import Recurrence, State
+from pycute_xe.holding.nodes import Choice, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric

@@ -37,9 +37,10 @@ from pycute_xe.executing.arrays.terms import (
 )
 from pycute_xe.executing.arrays.values import Value, as_type, gathered, scattered, taken
 from pycute_xe.holding.contents import Around, Write
+from pycute_xe.holding.elements import State
 from pycute_xe.holding.likeness import joined as joined_nodes
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import State, Summed, undecided
+from pycute_xe.holding.nodes import Summed, undecided
 from pycute_xe.kernel import AtomicStore, If
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked

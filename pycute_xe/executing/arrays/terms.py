@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import InputError
 from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.space import Space
+from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -30,9 +31,7 @@ from pycute_xe.holding.nodes import (
     Node,
     Number,
     Picked,
-    Recurrence,
     Scalar,
-    State,
     Summed,
     Undefined,
     undecided,

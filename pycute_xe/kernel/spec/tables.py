@@ -37,7 +37,8 @@ class Law:
     """For all values of variables: where all of ``when`` hold, one of ``then`` does.
 
     ``joined``: all of ``then`` do. ``total``: it may be said of places outside a table, too: some
-    values there keep it. ``late``: only needed to make tables.
+    values there keep it. ``late``: only needed to make tables. ``source`` are the assumptions of
+    which it follows, in words.
     """
 
     over: tuple[tuple[str, Index], ...]
@@ -46,6 +47,7 @@ class Law:
     joined: bool = False
     total: bool = False
     late: bool = False
+    source: tuple[str, ...] = ()
 
     @property
     def of_pairs(self) -> str:
