@@ -43,7 +43,7 @@ def main() -> int:
             try:
                 code = newest.assembled(text, target, OPTIONS)
                 since = sum(times()[:4])
-                cx.native.timing(code, target, trips=5, group=32)
+                cx.native.timing(code, target)
                 longest[f"{name} for {target}"] = sum(times()[:4]) - since
                 read[target] += 1
             except CuteError as error:

@@ -97,8 +97,8 @@ class _Thread:
         """Remember when the result of an instruction is there, and its sources are free."""
         for pipe in step.recent:
             recent = self.recent[pipe]
-            last = recent[-1] if recent else (0.0, -1)
-            recent.append((done, step.number) if done > last[0] else last)
+            later = not recent or done > recent[-1][0]
+            recent.append((done, step.number) if later else recent[-1])
         token = step.sets
         if token >= 0:
             self.written[token], self.taken[token] = done, taken
