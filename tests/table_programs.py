@@ -479,12 +479,15 @@ def _meets(sizes: Mapping[str, int], condition: str) -> bool:
 def answer(one: Program, verdict: Verdict, right: bool | None) -> bool:
     """Whether a verdict is true: what is proved is right, and what is disproved wrong as it shows.
 
-    A program may be right for all small tables, and wrong for those of a counterexample.
+    A program may be right for all small tables, and wrong for those of a counterexample. One that
+    looks up what lies outside, in the order of its statements, has gone wrong by that.
     """
     place = verdict.counterexample
     if verdict.answer in ("disproved", "needs"):
         if place is None or not cx.replay(one.kernel, place).shows:
             return False
+        if place.claim == "bounds" and verdict.answer == "disproved":
+            return True
         tables = {name: np.array(values) for name, (_, values) in place.tables.items()}
         return not is_right(one, place.sizes, tables) and _right_under(one, verdict)
     return verdict.answer == "undecided" or right is not False

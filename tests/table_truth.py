@@ -95,7 +95,7 @@ def column(index: Index, names: Names, tables: Tables) -> tuple[Array, Array]:
 
 def count(tables: Tables) -> int:
     """Return how many tables lie side by side."""
-    return next(iter(tables.values())).shape[0]
+    return next((table.shape[0] for table in tables.values()), 1)
 
 
 # ------------------------------------------------------------ assumptions

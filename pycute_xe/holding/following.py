@@ -54,7 +54,16 @@ from pycute_xe.holding.memory import (
     placed,
     store_through,
 )
-from pycute_xe.holding.nodes import Carried, Choice, Leaf, Lost, Node, Picked, mapped, undecided
+from pycute_xe.holding.nodes import (
+    Carried,
+    Choice,
+    Leaf,
+    Lost,
+    Node,
+    Picked,
+    mapped,
+    undecided,
+)
 from pycute_xe.holding.patience import remembering
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared
