@@ -185,8 +185,8 @@ def _loads(descriptor: int | None) -> bool:
 
 def _trips(main: tuple[int, int] | None, threads: int) -> int:
     long = (main[1] - main[0] + 1) * threads * ENGINES if main else 1
-    # Of so long a loop a fifth trip changes the interval by less than 0.1 percent.
-    return max(4 if long > _LONG else 5, min(16, _ISSUES // long))
+    # Of so long a loop a fourth trip changes the interval by less than 0.1 percent.
+    return max(3 if long > _LONG else 5, min(16, _ISSUES // long))
 
 
 class _Run:
