@@ -6,18 +6,19 @@ what a work-group would move if its conditions were so is a ragged edge of its t
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pycute_xe.drawing.images import pair
 from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, demand_room, make_panel
 from pycute_xe.drawing.style import COLOURS
-from pycute_xe.errors import InputError, ShapeError, plural
+from pycute_xe.errors import InputError, ShapeError, plural, quoted
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import Operand, bind_sizes, shape_of
@@ -112,13 +113,13 @@ class _Dealt:
         for name, shape in shapes.items():
             rank = len(kernel.operand(name).modes)
             if len(shape) != rank:
-                wrong = f"{name} has {rank} modes, and was given with {len(shape)}"
+                wrong = f"{name} has {plural(rank, 'mode')}, and was given with {len(shape)}"
                 raise InputError("draw", {"tables": name}, wrong, f"give {name} as `run` takes it")
         counts = [count for name, count in kernel.grid if name in self.names]
         extents = [self.operand.modes[mode] for mode in self.modes]
         bound = {extent for name in shapes for extent in kernel.operand(name).extents}
         others = set(kernel.sizes) - _names([*self.deciding, *counts, *extents]) - bound
-        given = {name: int(x) for name, x in tables.items() if name in kernel.sizes}
+        given = {name: _integer(name, x) for name, x in tables.items() if name in kernel.sizes}
         for name, shape in shapes.items():  # as starts[E+1] has one entry more than E
             for mode, extent in zip(kernel.operand(name).modes, shape, strict=True):
                 for size in mode.names:
@@ -173,17 +174,14 @@ class _Dealt:
         """Yield the rows of the copies in a body, and why they are not moved; empty if they are."""
         for s in body:
             try:
-                match s:
-                    case Loop(var, start, stop, inner):
-                        for trip in range(self.value(start, env), self.value(stop, env)):
-                            yield from self.reached(inner, {**env, var: trip}, why)
-                    case If(index, below, inner):
-                        so = self.value(index, env) < self.value(below, env)
-                        yield from self.reached(inner, env, why or ("" if so else _not(s)))
-                    case Load() | Store() | AtomicStore():
-                        yield from ((place, why) for place in self.places(s, env))
-                    case _:
-                        pass
+                if isinstance(s, Loop):
+                    for trip in range(self.value(s.start, env), self.value(s.stop, env)):
+                        yield from self.reached(s.body, {**env, s.var: trip}, why)
+                elif isinstance(s, If):
+                    so = self.value(s.index, env) < self.value(s.below, env)
+                    yield from self.reached(s.body, env, why or ("" if so else _not(s)))
+                elif isinstance(s, Moving):
+                    yield from ((place, why) for place in self.places(s, env))
             except InputError:
                 if not why:  # else tables need not have what is not looked up
                     raise
@@ -218,7 +216,7 @@ class _Dealt:
                 raise InputError("draw", {"kernel": self.kernel.name}, wrong, "give other tables")
         for place in at:
             table = table[place]
-        return int(table)
+        return _integer(name, table)
 
     # ------------------------------------------------------------ panels
 
@@ -314,17 +312,11 @@ def _moving(body: tuple[Statement, ...], operand: Operand) -> tuple[Statement, .
     kinds = (Store, AtomicStore) if operand.written else (Load,)
     kept: list[Statement] = []
     for s in body:
-        match s:
-            case Loop(var, start, stop, inner):
-                inside = _moving(inner, operand)
-                kept += [Loop(var, start, stop, inside)] if inside else []
-            case If(index, below, inner):
-                inside = _moving(inner, operand)
-                kept += [If(index, below, inside)] if inside else []
-            case _ if isinstance(s, kinds) and s.operand == operand.name:
-                kept.append(s)
-            case _:
-                pass
+        if isinstance(s, (Loop, If)):
+            inside = _moving(s.body, operand)
+            kept += [replace(s, body=inside)] if inside else []
+        elif isinstance(s, kinds) and s.operand == operand.name:
+            kept.append(s)
     return tuple(kept)
 
 
@@ -395,20 +387,34 @@ def _shape(table: Any) -> tuple[int, ...]:
     shape = getattr(table, "shape", None)
     if shape is not None:
         return tuple(shape)
-    return (
-        (len(table), *(_shape(table[0]) if len(table) else ())) if hasattr(table, "__len__") else ()
-    )
+    if not isinstance(table, (list, tuple)):
+        return ()
+    rows = cast("list[Any] | tuple[Any, ...]", table)
+    inner = {_shape(row) for row in rows}
+    if len(inner) > 1:
+        wrong = "its rows are not of one length"
+        raise InputError("draw", {"tables": quoted(rows)}, wrong, "give rows that are")
+    return (len(rows), *next(iter(inner), ()))
+
+
+def _integer(name: str, value: Any) -> int:
+    """Return an entry of a table, or a size. Raises `InputError` for what is not an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        wrong = f"{quoted(value)} is not an integer"
+        raise InputError("draw", {"tables": name}, wrong, "give integers") from None
 
 
 def _short(table: Any) -> str:
     """A table in a caption; a long one is only named."""
     shape = _shape(table)
     if not shape:
-        return str(int(table))
+        return str(_integer("tables", table))
     if prod(shape) > 64:
         return f"{' × '.join(map(str, shape))} entries"
     if len(shape) == 1:
-        return " ".join(str(int(x)) for x in table)
+        return " ".join(str(_integer("tables", x)) for x in table)
     return " / ".join(_short(row) for row in table)
 
 

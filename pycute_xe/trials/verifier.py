@@ -124,7 +124,7 @@ def trial(
 def _asked(
     kernel: Kernel, sizes: Sizes, data: Data | None, seed: int, nan_behind: bool
 ) -> Asked | str:
-    """Return a problem of a trial, or why sizes have no trial; nothing where nothing is NaN."""
+    """Return a problem of a trial, or why sizes have no trial: an empty text if no input is NaN."""
     if why := _too_large(kernel, sizes):
         return why
     for operand in kernel.outputs:

@@ -192,7 +192,7 @@ def multiply(left: Formula, right: Formula) -> Formula:
     for x in left:
         for y in right:
             first, other = x, y
-            if x.over or x.atoms:  # else there is no variable that the other one's may be taken for
+            if x.over or x.atoms:  # else no variable of one could be taken for one of the other
                 first, other = _apart(x, 0), _apart(y, len(x.over))
             products.append(
                 Term(

@@ -82,7 +82,7 @@ def test_numbers_that_decide_otherwise_end_it() -> None:
 
 
 def test_nothing_is_computed_beside_a_tape() -> None:
-    """What is no recorded function refuses a recorded array: its numbers would stay for ever."""
+    """A function that is not recorded refuses a recorded array: its numbers would stay the same."""
     x: Any = Tape().input(np.ones(2))
     for function in (np.asarray, np.sum, lambda x: np.where([True, False], x, 0), lambda x: x + 1):
         with pytest.raises(TypeError):

@@ -233,7 +233,7 @@ def test_a_state_follows_from_the_start_of_its_chunk() -> None:
     ("text", "words"),
     [
         ("S[t+i,n] = S[t,n]", "how many steps"),
-        ("S[t+i] = B[t] for i < 5", "not a state with 1 ind"),
+        ("S[t+i] = B[t] for i < 5", "not a state of 1 mode"),
         ("R[t+i,n] = S[t,n] for i < 5", "not a state"),
         ("S[t+i,n] = S[t] for i < 5", "2 modes"),
         ("S[t+i,n] = Y[t] for i < 5", "Y is not an operand"),
@@ -247,3 +247,23 @@ def test_what_is_not_a_form_is_refused(text: str, words: str) -> None:
     k.defines("S[0,n] = S0[n]", f"S[t+1,n] = {STEP} for t < T")
     with pytest.raises(KernelError, match=words):
         k.jumps(text)
+
+
+@pytest.mark.parametrize("chunk", [0, -3])
+def test_an_empty_chunk_is_refused(chunk: int) -> None:
+    for make in (cx.kernel.linear_attention, cx.kernel.delta_rule):
+        with pytest.raises(KernelError, match="goes on by none"):
+            make(16, chunk=chunk)
+
+
+def test_a_state_without_rows_is_refused() -> None:
+    with pytest.raises(KernelError, match="do not cut 0 x 64"):
+        cx.kernel.delta_rule(0)
+
+
+def test_a_jump_of_no_steps_is_refused() -> None:
+    k = cx.kernel.KernelBuilder("k", 1)
+    k.input("x", "f32", ("T", 16))
+    k.defines("S[0,d] = 0", "S[t+1,d] = S[t,d] + x[t,d]")
+    with pytest.raises(KernelError, match="claimed of 0 steps"):
+        k.jumps("S[t+i,d] = S[t,d] for i < 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.errors import KernelError, plural
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -23,6 +24,9 @@ class Chunks:
 
     def __init__(self, name: str, depth: int, subgroups: int, chunk: int, delta: bool) -> None:
         """Declare operands, states and what they are some tokens on."""
+        if chunk < 1:
+            wrong, fix = f"a chunk of {plural(chunk, 'token')} goes on by none", "use 16, 32 or 64"
+            raise KernelError(name, {"chunk": chunk}, wrong, fix)
         self.k = k = KernelBuilder(name, subgroups)
         self.depth, self.wide, self.chunk, self.delta = depth, COLUMNS * subgroups, chunk, delta
         self.part = k.parts((depth, self.wide), (1, subgroups))

@@ -24,9 +24,11 @@ def delta_rule(depth: int = 64, *, subgroups: int = 4, chunk: int | None = None)
     solves a triangular system, and the state goes on once a chunk. C++: vLLM's and fla's
     ``fused_recurrent_gated_delta_rule`` and ``chunk_gated_delta_rule``.
 
-    >>> print(str(delta_rule().computes).splitlines()[1])
-    S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*beta[h,t]*(V[h,t,e] + -1*sum(f, K[h,t,f]*g[h,t]*S[t,h,f,e]))
-    """  # noqa: E501
+    Raises `KernelError` for a chunk of less than one token.
+
+    >>> print(str(delta_rule().computes).splitlines()[2])
+    O[h,t,e] = sum(d, Q[h,t,d]*S[t+1,h,d,e])
+    """
     if chunk is not None:
         return Chunks("delta_rule", depth, subgroups, chunk, delta=True).kernel()
     k = KernelBuilder("delta_rule", subgroups)

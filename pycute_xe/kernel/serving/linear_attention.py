@@ -33,8 +33,8 @@ def linear_attention(
     ``begun[b]`` is positive, with 0 elsewhere, and writes it back; a negative slot leaves a request
     out. With a ``chunk`` of tokens, of which T is a multiple, decays are given by the sums of their
     logarithms B (H, T + 1), g being ``exp(B[h,t+1] - B[h,t])``, and the state goes on once a chunk.
-    Raises `KernelError` for a chunk with slots, or with other columns than 16. C++: vLLM's
-    ``lightning_attn``, gated linear attention.
+    Raises `KernelError` for an empty chunk, one with slots, or with other columns than 16. C++:
+    vLLM's ``lightning_attn``, gated linear attention.
 
     >>> print(str(linear_attention().computes).splitlines()[1])
     S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*V[h,t,e]

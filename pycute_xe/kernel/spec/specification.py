@@ -15,7 +15,7 @@ from itertools import islice, product
 from typing import TypeAlias
 
 from pycute_xe.converting import beyond
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, plural
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
@@ -426,8 +426,11 @@ def _check_jump(jump: Jump, specification: Specification, known: dict[str, Opera
     """Refuse what is claimed of another name than a state, and elements outside their operands."""
     line = Claim(jump.name, jump.indices, jump.value)
     one = specification.rules.one(jump.name)
-    if one is None or len(jump.indices) != len(one.indices) + 1 or jump.steps < 1:
-        wrong = f"{jump.name} is not a state with {len(jump.indices) - 1} indices"
+    if jump.steps < 1:
+        wrong = f"it is claimed of {plural(max(jump.steps, 0), 'step')}"
+        raise _unfit(line, wrong, "claim it of one step or more")
+    if one is None or len(jump.indices) != len(one.indices) + 1:
+        wrong = f"{jump.name} is not a state of {plural(len(jump.indices) - 1, 'mode')}"
         raise _unfit(line, wrong, "define it first, by what it is at 0 and one step on")
     if sum(other.name == jump.name for other in specification.jumps) > 1:
         raise _unfit(line, f"what {jump.name} is steps on is said twice", "say it once")

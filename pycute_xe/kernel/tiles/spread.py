@@ -127,7 +127,7 @@ class Spread:
         >>> Spread.parts((64, 32), (4, 1)).starts[:, 0].tolist()
         [0, 16, 32, 48]
         """
-        if any(n < 1 or extent % n for extent, n in zip(tile, over, strict=True)):
+        if any(n < 1 or extent < n or extent % n for extent, n in zip(tile, over, strict=True)):
             raise KernelError(
                 "tile",
                 {"tile": tile, "over": over},
