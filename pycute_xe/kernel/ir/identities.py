@@ -157,7 +157,15 @@ class _Change:
             defines = tuple(self.recurrence(one, scope) for one in computes.defines)
             jumps = tuple(self.jump(one, scope) for one in computes.jumps)
             tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
-            computes = replace(computes, claims=claims, defines=defines, tables=tables, jumps=jumps)
+            tickets = tuple(x.changed(_Within(self, scope)) for x in computes.tickets)
+            computes = replace(
+                computes,
+                claims=claims,
+                defines=defines,
+                tables=tables,
+                jumps=jumps,
+                tickets=tickets,
+            )
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),

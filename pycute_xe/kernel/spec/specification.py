@@ -34,16 +34,8 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import (
-    Assumption,
-    AtMost,
-    Distinct,
-    InRange,
-    Permutation,
-    Rising,
-    Runs,
-    Sorted,
-)
+from pycute_xe.kernel.spec.table_operands import check_tables, drawn
+from pycute_xe.kernel.spec.tables import Assumption, Tickets
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -318,6 +310,7 @@ class Specification:
     defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
     tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
     jumps: tuple[Jump, ...] = field(default=(), metadata={"later": True})
+    tickets: tuple[Tickets, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -340,6 +333,14 @@ class Specification:
         """Return the claim about an output, if there is one."""
         return next((claim for claim in self.claims if claim.output == output), None)
 
+    def value(self, output: str) -> Expression:
+        """Return what is claimed of an element of an output; `KernelError` as `of`.
+
+        Of tickets it is the element itself: the order of arrival decides it.
+        """
+        drawn = any(one.operand == output for one in self.tickets)
+        return Element(output, (Index("i"),)) if drawn else self.of(output).value
+
     @typed
     def without(self, assumption: Assumption) -> Specification:
         """Return what is left where something is not assumed of tables.
@@ -359,9 +360,9 @@ class Specification:
         known = {operand.name: operand for operand in operands}
         _check_defined(self, known)
         for assumption in self.tables:
-            _check_tables(assumption, known)
+            check_tables(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
-        claimed = [claim.output for claim in self.claims]
+        claimed = [claim.output for claim in self.claims] + [one.operand for one in self.tickets]
         if claimed and sorted(outputs) != sorted(claimed):
             raise KernelError(
                 "computes",
@@ -370,6 +371,7 @@ class Specification:
                 "claim each operand that is written, once",
             )
         known |= {one.name: one.operand for one in self.defines}
+        known |= {one.operand: drawn(one, known) for one in self.tickets}
         for claim in self.claims:
             _check_claim(claim, known)
 
@@ -380,39 +382,9 @@ class Specification:
 
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
-        lines = [*map(str, self.defines), *map(str, self.jumps), *map(str, self.claims)]
+        lines = [*map(str, self.defines), *map(str, self.jumps), *map(str, self.tickets)]
+        lines += map(str, self.claims)
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
-
-
-def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
-    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
-    for name in sorted(assumption.tables):
-        if name not in known or known[name].value_type.kind == "float":
-            wrong = f"{name} is not an operand of integers"
-            fix = "assume something of operands that are looked up"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        if known[name].role != "in":
-            wrong = f"{name} is written by the kernel, so that it is not a table"
-            fix = "assume something of inputs, and claim what is written"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-    match assumption:
-        case AtMost():
-            return
-        case Runs():
-            modes, extents = 1, {known[name].modes for name in assumption.tables}
-            if len(extents) > 1:
-                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
-                fix = "give both the extent of one mode"
-                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        case InRange():
-            modes = len(assumption.at)
-        case Rising() | Sorted() | Distinct() | Permutation():
-            modes = 1
-    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
-    if len(known[name].modes) != modes:
-        count = len(known[name].modes)
-        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
-        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:

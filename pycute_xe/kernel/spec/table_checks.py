@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Arrays, Assumption, Law, Modes
+from pycute_xe.kernel.spec.tables import Arrays, Assumption, Bins, Law, Modes, Runs, Tickets
 
-__all__ = ["broken", "demand_kept", "law_broken", "value_of"]
+__all__ = ["broken", "demand_kept", "law_broken", "tickets_broken", "value_of"]
+
+COUNTS = "how many entries name each"
+"""The table of counts that a run's tables have where bins are assumed."""
 
 MOST_PAIRS = 1 << 22
 """Combinations of places at which laws are looked at one by one."""
@@ -34,11 +38,48 @@ def broken(
     >>> broken(Rising("starts", Index("T")), {"starts": (Index("U"),)}, starts, {"T": 2, "U": 3})
     {'i': 1, 'j': 2}
     """
+    match assumption:
+        case Tickets(name, of):
+            at = tickets_broken(_array(arrays[name]), _array(arrays[of]))
+            return None if at is None else {f"i{mode}": i for mode, i in enumerate(at)}
+        case Bins(name, of, to):
+            counts = _counts(_array(arrays[of]), modes[name][0].at(sizes))
+            runs = Runs(name, COUNTS, to)
+            extents, counted = {**modes, COUNTS: modes[name]}, {**arrays, COUNTS: counts}
+            return broken(runs, extents, counted, sizes)
+        case _:
+            pass
     for law in assumption.laws(modes):
         place = law_broken(law, arrays, sizes)
         if place is not None:
             return place
     return None
+
+
+def tickets_broken(tickets: NDArray[Any], of: NDArray[Any]) -> tuple[int, ...] | None:
+    """Return a place at which tickets are none of entries; None where equal ones have 0, 1, 2, ….
+
+    >>> tickets_broken(np.array([1, 0, 0]), np.array([5, 3, 5]))
+    >>> tickets_broken(np.array([1, 0, 1]), np.array([5, 3, 5]))
+    (2,)
+    """
+    flat, own = of.ravel(), tickets.ravel()
+    order = np.lexsort((own, flat))
+    begins = np.searchsorted(flat[order], flat[order])
+    wrong = np.flatnonzero(own[order] != np.arange(own.size) - begins)
+    if not wrong.size:
+        return None
+    return tuple(int(i) for i in np.unravel_index(order[wrong[0]], of.shape))
+
+
+def _counts(of: NDArray[Any], extent: int) -> NDArray[np.int64]:
+    """Return how many entries name each number below an extent."""
+    inside = of[(of >= 0) & (of < extent)]
+    return np.bincount(inside.ravel().astype(np.int64), minlength=extent)
+
+
+def _array(table: Any) -> NDArray[Any]:
+    return table.whole() if hasattr(table, "whole") else np.asarray(table)
 
 
 def demand_kept(
@@ -55,7 +96,7 @@ def demand_kept(
     >>> assumed, modes = (Rising("starts", Index("T")),), {"starts": (Index("U"),)}
     >>> demand_kept("run", "pooled", assumed, modes, {"starts": [0, 1, 2]}, {"T": 2, "U": 3})
     """
-    arrays = {name: np.asarray(tables[name]) for one in assumed for name in one.tables}
+    arrays = {name: _array(tables[name]) for one in assumed for name in one.tables}
     for one in assumed:
         place = broken(one, modes, arrays, sizes)
         if place is not None:
