@@ -46,10 +46,18 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told
 
 
+def test_small_tables_show_what_no_other_way_decides() -> None:
+    one = program(60270)
+    assert cx.verify(one.kernel).answer == "disproved"
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424])
+@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424, 64596])
 def test_answers_are_shown_by_tables_as_they_are(number: int) -> None:
-    """A grid as long as a table says, a table without assumptions, long questions, a condition."""
+    """A grid as long as a table says, a table without assumptions, long questions, a condition.
+
+    Then a condition beside what is undecided for the other sizes.
+    """
     one = program(number)
     verdict = cx.verify(one.kernel, budget=60)
     assert answer(one, verdict, truth(one)), str(verdict)

@@ -7,6 +7,7 @@ are what no operand has.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,11 @@ __all__ = ["drawn_tables"]
 Array = NDArray[np.int64]
 
 TRIES = 24
-"""Draws of tables before it is given up."""
+"""Draws of tables that are made to meet what is assumed, one assumption at a time."""
+BLIND = 60
+"""Draws of small tables after them, of any entries: some assumptions are only met together."""
+SMALL = 9
+"""Entries of tables that are small, in all."""
 UNUSED = (1 << 20) + 1
 """An entry that is not used."""
 
@@ -50,13 +55,15 @@ def drawn_tables(
     >>> drawn_tables(assumed, frozenset(modes), modes, sizes, 0)["starts"][[0, -1]].tolist()
     [0, 5]
     """
-    for attempt in range(TRIES):
+    for attempt in range(TRIES + BLIND):
         rng = np.random.default_rng([seed, attempt])
         draw = _Draw(assumed, modes, sizes, rng)
         try:
-            made = draw.tables(names)
+            made = draw.tables(names) if attempt < TRIES else draw.blindly(names)
         except ValueError:  # a type or a range without numbers
             continue
+        if made is None:
+            return None
         if all(broken(one, modes, made, sizes) is None for one in assumed):
             return made
     return None
@@ -87,6 +94,13 @@ class _Draw:
             if isinstance(one, InRange) and one.when:
                 self.spoil(one)
         return self.made
+
+    def blindly(self, names: frozenset[str]) -> dict[str, Array] | None:
+        """Return small tables of any entries in range, or none that are used; None if large."""
+        shapes = {n: tuple(mode.at(self.sizes) for mode in self.modes[n]) for n in sorted(names)}
+        if sum(map(prod, shapes.values())) > SMALL:
+            return None
+        return {n: self.rng.integers(-1, self.limits(n)[1] + 1, s) for n, s in shapes.items()}
 
     def table(self, name: str) -> Array:
         shape = tuple(mode.at(self.sizes) for mode in self.modes[name])
