@@ -31,6 +31,7 @@ from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
+from pycute_xe.trials.edge_tables import are_there_tables
 from pycute_xe.trials.problems import (
     INEXACT,
     Asked,
@@ -367,6 +368,7 @@ def _at(sizes: Sizes) -> str:
 # ------------------------------------------------------------ verifier
 
 REPORT = "please report this kernel as a defect of pycute_xe"
+NO_TABLES = "no tables were found that meet what is assumed of them: assume less, or give sizes"
 
 
 def verify_kernel(
@@ -421,6 +423,9 @@ def _tables_tried(
 
 def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
     """Return a verdict whose proof was run; undecided where the machine says otherwise."""
+    if not are_there_tables(kernel, fixed):
+        proofs = tuple(replace(p, answer="undecided", reason=NO_TABLES) for p in verdict.proofs)
+        return replace(verdict, proofs=proofs, tried=Tried((), NO_TABLES))
     tried, wrong = trial(kernel, fixed, limit)
     if wrong is None:
         return _tried_behind(kernel, fixed, replace(verdict, tried=tried), limit)

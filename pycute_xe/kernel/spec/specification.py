@@ -34,15 +34,9 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.table_checks import check_assumption
 from pycute_xe.kernel.spec.tables import (
     Assumption,
-    AtMost,
-    Distinct,
-    InRange,
-    Permutation,
-    Rising,
-    Runs,
-    Sorted,
 )
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
@@ -346,7 +340,7 @@ class Specification:
         known = {operand.name: operand for operand in operands}
         _check_defined(self, known)
         for assumption in self.tables:
-            _check_tables(assumption, known)
+            check_assumption(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
         claimed = [claim.output for claim in self.claims]
         if claimed and sorted(outputs) != sorted(claimed):
@@ -369,37 +363,6 @@ class Specification:
         """One equation a line, and the assumptions."""
         lines = [*map(str, self.defines), *map(str, self.jumps), *map(str, self.claims)]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
-
-
-def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
-    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
-    for name in sorted(assumption.tables):
-        if name not in known or known[name].value_type.kind == "float":
-            wrong = f"{name} is not an operand of integers"
-            fix = "assume something of operands that are looked up"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        if known[name].role != "in":
-            wrong = f"{name} is written by the kernel, so that it is not a table"
-            fix = "assume something of inputs, and claim what is written"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-    match assumption:
-        case AtMost():
-            return
-        case Runs():
-            modes, extents = 1, {known[name].modes for name in assumption.tables}
-            if len(extents) > 1:
-                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
-                fix = "give both the extent of one mode"
-                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        case InRange():
-            modes = len(assumption.at)
-        case Rising() | Sorted() | Distinct() | Permutation():
-            modes = 1
-    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
-    if len(known[name].modes) != modes:
-        count = len(known[name].modes)
-        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
-        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:
