@@ -372,23 +372,30 @@ NO_TABLES = "no tables were found that meet what is assumed of them: assume less
 
 
 def verify_kernel(
-    kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
+    kernel: Kernel,
+    params: Mapping[str, int] | None = None,
+    *,
+    budget: float = BUDGET,
+    patience: int = 1,
 ) -> Verdict:
-    """Prove that a kernel computes what it claims, and try the proof; see `verify`."""
+    """Prove that a kernel computes what it claims, and try the proof; see `verify`.
+
+    ``patience`` is how many times as much as usually is run where nothing was decided.
+    """
     start = perf_counter()
     verdict = prove(kernel, params, budget=budget)
     with allowed(budget * WORK_A_SECOND, budget - verdict.seconds):
-        tried = _tried(kernel, dict(params or {}), verdict)
+        tried = _tried(kernel, dict(params or {}), verdict, patience)
     return replace(tried, seconds=perf_counter() - start)
 
 
-def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
+def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: int) -> Verdict:
     """Return a verdict whose answers were tried."""
     if verdict.answer == "proved":
         return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
     proofs = tuple(_replayed(kernel, proof) for proof in verdict.proofs)
     if all(proof.answer in ("proved", "undecided") for proof in proofs):
-        proofs = _tables_tried(kernel, fixed, proofs)
+        proofs = _tables_tried(kernel, fixed, proofs, patience)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
@@ -396,15 +403,16 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
 
 
 def _tables_tried(
-    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...]
+    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
     """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
     if kernel.computes is None or not kernel.computes.tables:
         return proofs
     place = None
     for among in PROBLEMS:
-        with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
-            _, wrong = trial(kernel, fixed, LIMIT, among)
+        seconds = AFTERWARDS * patience
+        with suppress(TooHardError), allowed(seconds * WORK_A_SECOND, seconds):
+            _, wrong = trial(kernel, fixed, LIMIT * patience, among)
             place = _seen_place(kernel, wrong)
         if place is not None:
             break

@@ -335,6 +335,19 @@ class Specification:
         return next((claim for claim in self.claims if claim.output == output), None)
 
     @typed
+    def without(self, assumption: Assumption) -> Specification:
+        """Return what is left where something is not assumed of tables.
+
+        Raises `KernelError` for what was not assumed.
+        """
+        left = tuple(one for one in self.tables if one != assumption)
+        if left == self.tables:
+            wrong = f"{assumption} is not assumed"
+            fix = "leave one of its `tables` out"
+            raise KernelError("without", {"assumption": assumption}, wrong, fix)
+        return replace(self, tables=left)
+
+    @typed
     def check(self, operands: tuple[Operand, ...]) -> None:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
