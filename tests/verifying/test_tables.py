@@ -206,6 +206,37 @@ def test_what_no_table_meets_proves_nothing() -> None:
         assert "no tables were found that meet" in verdict.proofs[-1].reason
 
 
+def rows_by_rows(*assumed: Assumption, first: int = 0) -> Kernel:
+    """D = A, each request's rows by a loop from its first one on."""
+    k = KernelBuilder("rows", 1)
+    A, D = k.input("A", "f32", ("T", 16)), k.output("D", "f32", ("T", 16))
+    k.input("starts", "s32", (Index("B", 1),))
+    k.assume(*assumed)
+    (b,) = k.grid(b="B")
+    begin, end = (Index.element("starts", b + i) for i in (0, 1))
+    with k.loop("i", begin + first, end) as i:
+        k.load("x", A, (1, 16), at=(i, 0))
+        k.store(D, "x", at=(i, 0))
+    return k.build("D[t,h] = A[t,h]")
+
+
+def test_rows_between_two_entries_have_an_owner() -> None:
+    T = Index("T")
+    assert cx.verify(rows_by_rows(Rising("starts", T)))
+    wrong = (
+        rows_by_rows(Rising("starts", T), first=1),
+        rows_by_rows(Rising("starts", T - 1)),
+        rows_by_rows(Rising("starts", T, whole=False)),
+        rows_by_rows(Sorted("starts"), InRange("starts", T + 1)),
+    )
+    for kernel in wrong:
+        verdict = cx.verify(kernel)
+        shown = {proof.property: proof.counterexample for proof in verdict.proofs}
+        assert verdict.answer == "disproved", verdict
+        assert shown["D coverage"] is not None
+        assert cx.replay(kernel, shown["D coverage"]).shows
+
+
 def test_an_assumption_of_unknown_names_is_refused() -> None:
     slot, z = Index.element("slots", Index("z")), Index("z")
     for one in (AtMost(slot, Index("N")), InRange("slots", z), Rising("slots", z)):
