@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,12 @@ from pycute_xe.trials.problems import (
     fields,
     looked_up,
     problems,
+    small,
     terms_of,
     unmet,
-    work_of_subgroup,
 )
 from pycute_xe.trials.replays import shown, together
+from pycute_xe.trials.work import work_of_subgroup
 from pycute_xe.verifying.least import LONGEST
 from pycute_xe.verifying.points import all_looked_up
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
@@ -61,8 +63,13 @@ MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
 """Seconds in which tables are tried where nothing was decided."""
-DRAWS = 5
-"""Draws of tables behind whose lengths NaN is put."""
+Among: TypeAlias = Literal["telling", "behind", "small"]
+PROBLEMS: Mapping[Among, Callable[..., Iterator[tuple[dict[str, int], Data | None, int]]]] = {
+    "telling": problems,
+    "behind": partial(behind, draws=5),
+    "small": small,
+}
+"""The problems among which a trial runs a kernel."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -77,14 +84,15 @@ class Contradiction:
 
 
 def trial(
-    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT, nan_behind: bool = False
+    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT, among: Among = "telling"
 ) -> tuple[Tried, Contradiction | None]:
     """Run a kernel that is said to be right, and compare it with its specification.
 
     It runs at the smallest sizes, then with an interior and an edge tile in every tiled mode and
     two trips more than a loop has stages, then where conditions turn that did not before. Numbers
     are compared bit for bit where small ones leave everything exact. ``limit`` is in units of work.
-    ``nan_behind`` runs it where tables have several entries, with NaN where nothing is claimed.
+    "behind" are sizes at which tables have several entries, with NaN where nothing is claimed;
+    "small" are all sizes up to 4.
     """
     if kernel.computes is None or not kernel.computes.claims:
         return Tried((), "nothing is claimed of it"), None
@@ -93,8 +101,8 @@ def trial(
     runs: list[Run] = []
     reasons: list[str] = []
     left = limit
-    every = behind(kernel, fixed, DRAWS) if nan_behind else problems(kernel, fixed)
-    for sizes, data, seed in every:
+    nan_behind = among == "behind"
+    for sizes, data, seed in PROBLEMS[among](kernel, fixed):
         asked = _asked(kernel, sizes, data, seed, nan_behind)
         chosen = asked if isinstance(asked, str) else _chosen(asked, left)
         if isinstance(chosen, str) or isinstance(asked, str):
@@ -394,9 +402,9 @@ def _tables_tried(
     if kernel.computes is None or not kernel.computes.tables:
         return proofs
     place = None
-    for nan_behind in (False, True):
+    for among in PROBLEMS:
         with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
-            _, wrong = trial(kernel, fixed, LIMIT, nan_behind)
+            _, wrong = trial(kernel, fixed, LIMIT, among)
             place = _seen_place(kernel, wrong)
         if place is not None:
             break
@@ -437,7 +445,7 @@ def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit
     """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite."""
     if kernel.computes is None or not kernel.computes.tables:
         return verdict
-    tried, wrong = trial(kernel, fixed, limit, nan_behind=True)
+    tried, wrong = trial(kernel, fixed, limit, "behind")
     why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))

@@ -47,10 +47,18 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told
 
 
+def test_small_tables_show_what_no_other_way_decides() -> None:
+    one = program(60270)
+    assert cx.verify(one.kernel).answer == "disproved"
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424])
+@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424, 64596])
 def test_answers_are_shown_by_tables_as_they_are(number: int) -> None:
-    """A grid as long as a table says, a table without assumptions, long questions, a condition."""
+    """A grid as long as a table says, a table without assumptions, long questions, a condition.
+
+    Then a condition beside what is undecided for the other sizes.
+    """
     one = program(number)
     verdict = cx.verify(one.kernel, budget=60)
     assert answer(one, verdict, truth(one)), str(verdict)
@@ -168,7 +176,7 @@ def test_tables_that_are_drawn_keep_several(assumed: tuple[Assumption, ...]) -> 
         assert found["T"].min() >= ends[0]
 
 
-def test_few_small_entries_are_listed_where_none_are_drawn() -> None:
+def test_what_assumptions_say_together_is_met_by_chance_or_by_nothing() -> None:
     i = Index("i")
     falls = AtMost(Index.element("T", i + 1) + 3, Index.element("T", i), (("i", N - 1),))
     found = drawn_tables((falls,), frozenset({"T"}), MODES, {"N": 2}, 0)

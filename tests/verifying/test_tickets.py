@@ -58,6 +58,7 @@ def scaled(
     return k.build()
 
 
+@pytest.mark.long
 def test_work_dealt_out_is_proved_for_any_number_of_work_groups() -> None:
     for kernel in (scaled(), dealt_gemm(cx.workgroup_mma(
         cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 1, 1), (1, 1, 0))))):  # fmt: skip
