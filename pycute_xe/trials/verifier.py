@@ -419,7 +419,8 @@ def _tables_tried(
     if place is None:
         return proofs
     left = [proof.property for proof in proofs if proof.answer == "undecided"]
-    shown_by = left[:1] if place.faults else [name for name in left if name == place.claim]
+    never = f"{place.output} coverage"  # where what is stored is right, it is not stored
+    shown_by = left[:1] if place.faults else [n for n in left if n in (place.claim, never)][-1:]
     return tuple(
         replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
                 reason="")

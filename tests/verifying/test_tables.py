@@ -176,7 +176,7 @@ def test_tables_that_are_drawn_keep_several(assumed: tuple[Assumption, ...]) -> 
         assert found["T"].min() >= ends[0]
 
 
-def test_few_small_entries_are_listed_where_none_are_drawn() -> None:
+def test_what_assumptions_say_together_is_met_by_chance_or_by_nothing() -> None:
     i = Index("i")
     falls = AtMost(Index.element("T", i + 1) + 3, Index.element("T", i), (("i", N - 1),))
     found = drawn_tables((falls,), frozenset({"T"}), MODES, {"N": 2}, 0)
@@ -212,6 +212,37 @@ def test_what_no_table_meets_proves_nothing() -> None:
         verdict = cx.verify(written_to_slots(*assumed))
         assert verdict.answer == "undecided"
         assert "no tables were found that meet" in verdict.proofs[-1].reason
+
+
+def rows_by_rows(*assumed: Assumption, first: int = 0) -> Kernel:
+    """D = A, each request's rows by a loop from its first one on."""
+    k = KernelBuilder("rows", 1)
+    A, D = k.input("A", "f32", ("T", 16)), k.output("D", "f32", ("T", 16))
+    k.input("starts", "s32", (Index("B", 1),))
+    k.assume(*assumed)
+    (b,) = k.grid(b="B")
+    begin, end = (Index.element("starts", b + i) for i in (0, 1))
+    with k.loop("i", begin + first, end) as i:
+        k.load("x", A, (1, 16), at=(i, 0))
+        k.store(D, "x", at=(i, 0))
+    return k.build("D[t,h] = A[t,h]")
+
+
+def test_rows_between_two_entries_have_an_owner() -> None:
+    T = Index("T")
+    assert cx.verify(rows_by_rows(Rising("starts", T)))
+    wrong = (
+        rows_by_rows(Rising("starts", T), first=1),
+        rows_by_rows(Rising("starts", T - 1)),
+        rows_by_rows(Rising("starts", T, whole=False)),
+        rows_by_rows(Sorted("starts"), InRange("starts", T + 1)),
+    )
+    for kernel in wrong:
+        verdict = cx.verify(kernel)
+        shown = {proof.property: proof.counterexample for proof in verdict.proofs}
+        assert verdict.answer == "disproved", verdict
+        assert shown["D coverage"] is not None
+        assert cx.replay(kernel, shown["D coverage"]).shows
 
 
 def test_an_assumption_of_unknown_names_is_refused() -> None:

@@ -6,9 +6,8 @@ are what no operand has.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,13 +32,11 @@ __all__ = ["drawn_tables"]
 Array = NDArray[np.int64]
 
 TRIES = 24
-"""Draws of tables that are made to meet what is assumed, before small ones of any entries."""
-FEW, MORE = 3, 9
-"""Entries of tables of which all are listed, and of which some are drawn."""
+"""Draws of tables that are made to meet what is assumed, one assumption at a time."""
 BLIND = 60
-"""Draws of these."""
-SMALL = range(-1, 6)
-"""What entries of such tables are."""
+"""Draws of small tables after them, of any entries: some assumptions are only met together."""
+SMALL = 9
+"""Entries of tables that are small, in all."""
 S32 = (-(1 << 31), (1 << 31) - 1)
 UNUSED = (1 << 20) + 1
 """An entry that is not used."""
@@ -63,34 +60,19 @@ def drawn_tables(
     [0, 5]
     """
     own = {name: (ends or {}).get(name, S32) for name in names}
-
-    def is_right(made: Mapping[str, Array]) -> bool:
-        fits = all(((own[n][0] <= x) & (x <= own[n][1])).all() for n, x in made.items())
-        return fits and all(broken(one, modes, made, sizes) is None for one in assumed)
-
-    for attempt in range(TRIES):
+    for attempt in range(TRIES + BLIND):
         rng = np.random.default_rng([seed, attempt])
         draw = _Draw(assumed, modes, sizes, rng, own)
         try:
-            made = draw.tables(names)
+            made = draw.tables(names) if attempt < TRIES else draw.blindly(names)
         except ValueError:  # a type or a range without numbers
             continue
-        if is_right(made):
+        if made is None:
+            return None
+        fits = all(((own[n][0] <= x) & (x <= own[n][1])).all() for n, x in made.items())
+        if fits and all(broken(one, modes, made, sizes) is None for one in assumed):
             return made
-    return next(filter(is_right, _small_tables(names, modes, sizes, seed)), None)
-
-
-def _small_tables(
-    names: frozenset[str], modes: Modes, sizes: Mapping[str, int], seed: int
-) -> Iterator[dict[str, Array]]:
-    """Yield all tables of few entries, of small numbers; draws of tables of some more."""
-    shapes = {name: tuple(mode.at(sizes) for mode in modes[name]) for name in sorted(names)}
-    counts = [math.prod(shape) for shape in shapes.values()]
-    rng, total = np.random.default_rng(seed), sum(counts)
-    draws = (rng.choice(SMALL, total) for _ in range(BLIND if total <= MORE else 0))
-    for entries in draws if total > FEW else product(SMALL, repeat=total):
-        parts = np.split(np.array(entries, np.int64), np.cumsum(counts)[:-1])
-        yield {n: x.reshape(shapes[n]) for n, x in zip(shapes, parts, strict=True)}
+    return None
 
 
 class _Draw:
@@ -120,6 +102,14 @@ class _Draw:
             if isinstance(one, InRange) and one.when:
                 self.spoil(one)
         return self.made
+
+    def blindly(self, names: frozenset[str]) -> dict[str, Array] | None:
+        """Return small tables of any entries in range, or none that are used; None if large."""
+        shapes = {n: tuple(mode.at(self.sizes) for mode in self.modes[n]) for n in sorted(names)}
+        if sum(map(prod, shapes.values())) > SMALL:
+            return None
+        low = {name: max(-1, self.ends[name][0]) for name in names}
+        return {n: self.rng.integers(low[n], self.limits(n)[1] + 1, s) for n, s in shapes.items()}
 
     def table(self, name: str) -> Array:
         shape = tuple(mode.at(self.sizes) for mode in self.modes[name])
