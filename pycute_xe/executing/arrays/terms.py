@@ -490,10 +490,7 @@ class Registers:
 
 @dataclass(eq=False)
 class Lifter:
-    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far.
-
-    ``begun`` are those that are made, or were: what meets them again goes round.
-    """
+    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far."""
 
     subgroups: int
     numbers: Iterator[int] = field(default_factory=counted)
@@ -501,8 +498,6 @@ class Lifter:
     spaces: dict[tuple[int, str], Registers] = field(
         default_factory=dict["tuple[int, str]", Registers]
     )
-    begun: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-
     free: dict[int, tuple[Node, frozenset[str]]] = field(
         default_factory=dict["int", "tuple[Node, frozenset[str]]"]
     )
