@@ -160,6 +160,9 @@ def _planned(kernel: Kernel) -> Plan:
     followed, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
     stores = stores_of(lifter, followed.writes, waits(kernel))
     _lift_recurrences(lifter)
+    roots = [*(one.term for one in stores), *(x for pair in lifter.stepped.values() for x in pair)]
+    every = dict.fromkeys(x for root in roots for x in root.every())
+    lifter.states = tuple(x for x in every if x.kind is State)
     return Plan(kernel, followed, lifter, stores, _again(lifter))
 
 

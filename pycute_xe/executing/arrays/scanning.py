@@ -205,8 +205,7 @@ class _Scan:
 
     def _states(self) -> list[Lifted]:
         """Return the terms that ask for state of it."""
-        every = self.run.lifter.terms.values()
-        return [x for x in every if x.kind is State and x.given[0] is self.recurrence]
+        return [x for x in self.run.lifter.states if x.given[0] is self.recurrence]
 
     @cached_property
     def kept(self) -> frozenset[str]:
