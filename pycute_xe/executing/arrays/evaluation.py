@@ -60,7 +60,7 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Contents", "Evaluation", "Run", "Trip", "demand_room", "reads"]
+__all__ = ["VALUES", "Contents", "Evaluation", "Run", "Trip", "demand_room", "reads", "summed"]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -154,6 +154,7 @@ class Evaluation:
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
+    products: dict[int, Any] = field(default_factory=dict[int, Any])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
@@ -202,6 +203,7 @@ class Evaluation:
         """Let go of values, and of evaluations inside, which know this one."""
         self.values.clear()
         self.factors.clear()
+        self.products.clear()
         self.sums.clear()
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
@@ -389,8 +391,7 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         numeric = body.type if body.type.kind == "float" else INTEGERS
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
     array = numbers(body, numeric)
-    row = reduction(how)
-    nothing = row.start(array.dtype)
+    nothing = reduction(how).start(array.dtype)
     axes = joined((body.axes, *(test.axes for test in tests)))
     if axis not in axes:
         axes = (*axes, axis)
@@ -399,9 +400,14 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     if not all(test.range[1] < 0 for test in tests if axis.size):
         mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
         values = selected(mask, values, np.full((1,) * len(axes), nothing, array.dtype), axes)
-    at, values = axes.index(axis), whole(values, axes)
-    totals = _reduced(row.ufunc(), values, at, nothing)
-    return Value(tuple(a for a in axes if a is not axis), totals, numeric)
+    return summed(Value(axes, whole(values, axes), numeric), axis, how)
+
+
+def summed(value: Value, axis: Axis, how: str = "sum") -> Value:
+    """Return the sum of a value, or another reduction, over one of its axes."""
+    row, at = reduction(how), value.axes.index(axis)
+    totals = _reduced(row.ufunc(), value.array, at, row.start(value.array.dtype))
+    return Value(tuple(a for a in value.axes if a is not axis), totals, value.type)
 
 
 @recorded

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+import pycute_xe.executing.arrays.contracting  # noqa: F401  # it fills `VALUES`
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
@@ -159,6 +160,9 @@ def _planned(kernel: Kernel) -> Plan:
     followed, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
     stores = stores_of(lifter, followed.writes, waits(kernel))
     _lift_recurrences(lifter)
+    roots = [*(one.term for one in stores), *(x for pair in lifter.stepped.values() for x in pair)]
+    every = dict.fromkeys(x for root in roots for x in root.every())
+    lifter.states = tuple(x for x in every if x.kind is State)
     return Plan(kernel, followed, lifter, stores, _again(lifter))
 
 
@@ -185,7 +189,8 @@ def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
 def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     """Return the outputs of a problem. Each ticket has a work-group of its own.
 
-    Raises `KernelError` for tickets that do not deal out work, `UndecidableError` for what arrays do not tell: another machine has to run it.
+    Raises `KernelError` for tickets that do not deal out work, `UndecidableError` for what arrays
+    do not tell: another machine has to run it.
     """
     if problem.empty:
         raise undecided("an extent is zero")

@@ -32,7 +32,7 @@ from pycute_xe.executing.arrays.lifting import (
     space_of,
     steps_of,
 )
-from pycute_xe.executing.arrays.recording import recorded
+from pycute_xe.executing.arrays.recording import Recorded, recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -47,7 +47,7 @@ from pycute_xe.executing.arrays.terms import (
     run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, gathered, selected
+from pycute_xe.executing.arrays.values import Value, as_type, gathered, put, selected
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import Choice, undecided
 from pycute_xe.kernel.arrays import Array, Ints
@@ -205,8 +205,7 @@ class _Scan:
 
     def _states(self) -> list[Lifted]:
         """Return the terms that ask for state of it."""
-        every = self.run.lifter.terms.values()
-        return [x for x in every if x.kind is State and x.given[0] is self.recurrence]
+        return [x for x in self.run.lifter.states if x.given[0] is self.recurrence]
 
     @cached_property
     def kept(self) -> frozenset[str]:
@@ -379,9 +378,38 @@ def _followed(scan: _Scan) -> tuple[dict[str, Array], dict[str, Array]]:
     return out
 
 
+class _Kept:
+    """What a fragment holds when each of so many trips begins, in one array."""
+
+    def __init__(self, count: int, axes: tuple[Axis, ...]) -> None:
+        demand_room((Axis(count), *axes))
+        self.count, self.number, self.states = count, 0, list[Array]()
+        self.array: Array | None = None
+
+    def add(self, state: Array) -> None:
+        """Keep the state of one more trip: from the first on that is computed, in its place."""
+        if self.array is None:
+            self.states.append(state)
+            if isinstance(state, Recorded) or len(self.states) == self.count:
+                self.array = _begun(self.count, *self.states)
+        else:
+            put(self.array, self.number, state)
+        self.number += 1
+
+    @property
+    def whole(self) -> Array:
+        """All of them. Raises `UndecidableError` before."""
+        if self.array is None:
+            raise undecided("a loop does fewer trips than are asked for")
+        return self.array
+
+
 @recorded
-def _stacked(*arrays: Array) -> Array:
-    return np.stack(arrays)
+def _begun(count: int, *states: Array) -> Array:
+    out = np.empty((count, *states[0].shape), states[0].dtype)
+    for i, state in enumerate(states):
+        out[i] = state
+    return out
 
 
 @recorded
@@ -494,17 +522,18 @@ class _Block:
         self.state = {
             p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
         }
-        kept = {name: [self.state[name]] for name in self.scan.kept}
-        for name in kept:
-            demand_room((Axis(len(self.scan.trips) + 1), *self.axes[name]))
+        count = len(self.scan.trips) + 1
+        kept = {name: _Kept(count, self.axes[name]) for name in self.scan.kept}
+        for name, states in kept.items():
+            states.add(self.state[name])
         for trip in self.trips():
             if trip is not None:
                 self._follow(trip)
                 trip.ev.forget()
             for name, states in kept.items():
-                states.append(self.state[name])
+                states.add(self.state[name])
         outer.forget()
-        return self.state, {name: _stacked(*states) for name, states in kept.items()}
+        return self.state, {name: states.whole for name, states in kept.items()}
 
     def _follow(self, trip: _Done) -> None:
         """Put what a trip leaves into the state."""

@@ -490,7 +490,10 @@ class Registers:
 
 @dataclass(eq=False)
 class Lifter:
-    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far."""
+    """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far.
+
+    ``states`` are the terms of state in what is stored, and in what recurrences do.
+    """
 
     subgroups: int
     numbers: Iterator[int] = field(default_factory=counted)
@@ -502,6 +505,7 @@ class Lifter:
         default_factory=dict["int", "tuple[Node, frozenset[str]]"]
     )
     names: dict[object, str] = field(default_factory=dict[object, str])
+    states: tuple[Lifted, ...] = ()
     stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
         default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
     )
