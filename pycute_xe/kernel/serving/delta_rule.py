@@ -12,7 +12,9 @@ __all__ = ["delta_rule"]
 
 
 @typed
-def delta_rule(depth: int = 64, *, subgroups: int = 4, chunk: int | None = None) -> Kernel:
+def delta_rule(
+    depth: int = 64, *, subgroups: int = 4, chunk: int | None = None, inverse: bool = False
+) -> Kernel:
     """Return the kernel ``O[h,t,e] = sum(d, Q[h,t,d] * S[t+1,h,d,e])`` of the gated delta rule.
 
     The state decays by ``g[h,t]``, and what it then has for the key gives way to the value, at a
@@ -30,7 +32,9 @@ def delta_rule(depth: int = 64, *, subgroups: int = 4, chunk: int | None = None)
     O[h,t,e] = sum(d, Q[h,t,d]*S[t+1,h,d,e])
     """
     if chunk is not None:
-        return Chunks("delta_rule", depth, subgroups, chunk, delta=True).kernel()
+        return Chunks(
+            "delta_rule", depth, subgroups, chunk, delta=True, inverse=inverse
+        ).kernel()
     k = KernelBuilder("delta_rule", subgroups)
     wide = 16 * subgroups
     Q, K = (k.input(x, "f32", ("H", "T", depth)) for x in "QK")

@@ -51,6 +51,7 @@ __all__ = [
     "Guard",
     "Situated",
     "is_inside",
+    "is_positive",
     "never_negative",
     "outside",
     "situated_elements",
@@ -128,12 +129,12 @@ def is_inside(one: Situated, extents: tuple[Index, ...]) -> bool:
     False
     """
     return all(
-        _is_positive(index, one) and _is_positive(extent - index - 1, one)
+        is_positive(index, one) and is_positive(extent - index - 1, one)
         for index, extent in zip(one.element.at, extents, strict=True)
     )
 
 
-def _is_positive(index: Index, one: Situated) -> bool:
+def is_positive(index: Index, one: Situated) -> bool:
     """Whether an index is 0 or more, alone or because a guard's difference is."""
     spare = [index, *(index - (below - guard - 1) for guard, below in one.guards)]
     return any(never_negative(i, one.ranges) for i in spare)
@@ -302,7 +303,8 @@ class Specification:
 
     ``value`` is read in real arithmetic but for the roundings and accumulators it names. Elements
     outside an operand do not occur, nor what no run is given: scratch, and what an output held.
-    Without claims it says what is taken for granted, and no more.
+    Without claims it says what is taken for granted, and no more. Inputs may be ``given`` as
+    elements of what is defined: what another kernel claims of its output.
     Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
@@ -318,6 +320,7 @@ class Specification:
     defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
     tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
     jumps: tuple[Jump, ...] = field(default=(), metadata={"later": True})
+    given: tuple[Claim, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -357,8 +360,10 @@ class Specification:
                 "claim each operand that is written, once",
             )
         known |= {one.name: one.operand for one in self.defines}
-        for claim in self.claims:
+        for claim in (*self.given, *self.claims):
             _check_claim(claim, known)
+        for claim in self.given:
+            _check_input(claim, self, known)
 
     @property
     def rules(self) -> Rules:
@@ -367,7 +372,8 @@ class Specification:
 
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
-        lines = [*map(str, self.defines), *map(str, self.jumps), *map(str, self.claims)]
+        lines = [*map(str, self.defines), *map(str, self.jumps)]
+        lines += [*(f"given {claim}" for claim in self.given), *map(str, self.claims)]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 
 
@@ -435,8 +441,21 @@ def _check_jump(jump: Jump, specification: Specification, known: dict[str, Opera
     if sum(other.name == jump.name for other in specification.jumps) > 1:
         raise _unfit(line, f"what {jump.name} is steps on is said twice", "say it once")
     steps, *extents = one.extents
-    ranges = (steps + 1, Index(None, jump.steps + 1), *extents)
+    ranges = (steps + 1, Index(None, jump.steps + 1 - jump.first), *extents)
     _check_value(line, jump.value, dict(zip(jump.indices, ranges, strict=True)), known)
+
+
+def _check_input(claim: Claim, specification: Specification, known: dict[str, Operand]) -> None:
+    """Refuse what is given of another operand than an input, or as anything but a state's."""
+    states = {one.name for one in specification.defines}
+    if known[claim.output].role != "in" or claim.output in states:
+        wrong, fix = f"{claim.output} is not an input", "say what inputs are, and claim outputs"
+        raise _unfit(claim, wrong, fix)
+    if not isinstance(claim.value, Element) or claim.value.operand not in states:
+        wrong = f"{claim.output} is not given as an element of what is defined"
+        raise _unfit(claim, wrong, 'define it step by step, and write "X[m] = S[m]"')
+    if sum(other.output == claim.output for other in specification.given) > 1:
+        raise _unfit(claim, f"what {claim.output} is is given twice", "say it once")
 
 
 def _check_claim(claim: AnyClaim, known: dict[str, Operand]) -> None:
