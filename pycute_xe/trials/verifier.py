@@ -59,7 +59,9 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""Seconds in which tables are tried where nothing was decided."""
+"""Seconds in which tables and states are tried where nothing was decided."""
+BUSY = 3 * AFTERWARDS
+"""Seconds that a busy machine may take for that."""
 DRAWS = 5
 """Draws of tables behind whose lengths NaN is put."""
 LIMIT = 240_000
@@ -367,7 +369,10 @@ def verify_kernel(
     """Prove that a kernel computes what it claims, and try the proof; see `verify`."""
     start = perf_counter()
     verdict = prove(kernel, params, budget=budget)
-    with allowed(budget * WORK_A_SECOND, budget - verdict.seconds):
+    left = budget - verdict.seconds
+    if verdict.answer == "undecided":
+        left = max(left, BUSY)
+    with allowed(budget * WORK_A_SECOND, left):
         tried = _tried(kernel, dict(params or {}), verdict)
     return replace(tried, seconds=perf_counter() - start)
 
@@ -388,12 +393,12 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
 def _tables_tried(
     kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...]
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
-    if kernel.computes is None or not kernel.computes.tables:
+    """Return proofs with what a run shows, where nothing was decided of tables or of states."""
+    if kernel.computes is None or not (kernel.computes.tables or kernel.computes.defines):
         return proofs
     place = None
     for nan_behind in (False, True):
-        with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
+        with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, BUSY):
             _, wrong = trial(kernel, fixed, LIMIT, nan_behind)
             place = _seen_place(kernel, wrong)
         if place is not None:

@@ -24,6 +24,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
+from pycute_xe.kernel.spec.places import Situated, is_positive
 from pycute_xe.kernel.spec.recurrences import (
     Jump,
     Recurrence,
@@ -32,7 +33,6 @@ from pycute_xe.kernel.spec.recurrences import (
     unfolded,
     without_last,
 )
-from pycute_xe.kernel.spec.specification import Situated, is_positive
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, conditions_of
@@ -264,8 +264,8 @@ class _Steps:
             yield (jump.at(begun, Index(), (*others,)),), (Element(jump.name, (begun, *others)),)
         again = Element(jump.name, (begun + i + 1, *others))
         step = unfolded(again, Rules(self.rules.defines), counters)
-        said = at_places(jump.value, here | {jump.indices[1]: i + 1 - jump.first})
-        later = without_last(said, jump.indices[1])
+        value = at_places(jump.value, here | {jump.indices[1]: i + 1 - jump.first})
+        later = without_last(value, jump.indices[1])
         rest = Rules(tuple(x for x in self.rules.defines if x.name != jump.name))
         yield self.ways(again, step), self.ways(later, unfolded(later, rest, counters))
 

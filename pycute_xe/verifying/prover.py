@@ -461,9 +461,7 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
         name = operand.name
         claim = kernel.computes.known(name) if kernel.computes is not None else None
         index = claim.place if claim else ",".join(map(str, operand.modes))
-        assumed = kernel.computes.assumes if kernel.computes is not None else ()
-        given = kernel.computes.given if kernel.computes is not None else ()
-        assumed = (*assumed, *(f"{claim.output} is given as {claim}" for claim in given))
+        assumed = kernel.computes.granted if kernel.computes is not None else ()
         out += [
             _Asked(
                 f"{name} coverage",

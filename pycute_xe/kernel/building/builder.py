@@ -477,8 +477,7 @@ class KernelBuilder(Draft):
         ``given("X[h,t] = S[t+1,h]")``, an element of what is defined.
         """
         given = (*self._given, read_given(equation, self._known()))
-        inputs = tuple(o for o in self._parts.operands if o.role == "in")
-        Specification((), defines=self._defines, given=given).check(inputs)
+        Specification((), defines=self._defines, given=given).check(self._parts.operands)
         self._given = given
 
     def _states(self) -> None:

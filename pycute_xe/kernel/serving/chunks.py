@@ -17,8 +17,12 @@ def define_inverse(k: KernelBuilder, chunk: int, depth: int | None = None) -> No
     """Define I, row by row the inverse of the identity and a chunk's lower triangle L.
 
     L is the operand of that name, or with a ``depth`` of keys what these have in common, times
-    their decay and their rates. Row i of ``(1 + L) I = 1`` is row ``i + 1`` of I.
+    their decay and their rates. Row i of ``(1 + L) I = 1`` is row ``i + 1`` of I. Raises
+    `KernelError` for a chunk that does not fill lanes.
     """
+    if chunk < 1 or chunk % COLUMNS:
+        wrong = f"{chunk} is not a multiple of {COLUMNS}"
+        raise KernelError(k.name, {"chunk": chunk}, wrong, "use 16, 32 or 64")
     row, other = f"h,{chunk}*c+i", f"h,{chunk}*c+m"
     below = f"L[{row},m]"
     if depth is not None:
@@ -54,8 +58,8 @@ class Chunks:
             wrong, fix = f"a chunk of {plural(chunk, 'token')} goes on by none", "use 16, 32 or 64"
             raise KernelError(name, {"chunk": chunk}, wrong, fix)
         self.k = k = KernelBuilder(name, subgroups)
-        self.depth, self.wide, self.chunk, self.delta = depth, COLUMNS * subgroups, chunk, delta
-        self.inverse = inverse
+        self.depth, self.wide, self.chunk = depth, COLUMNS * subgroups, chunk
+        self.delta, self.inverse = delta, inverse
         self.part = k.parts((depth, self.wide), (1, subgroups))
         self.tokens = k.parts((chunk, self.wide), (1, subgroups))
         many = Index("N") * chunk

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -30,9 +29,6 @@ def solve_tril(chunk: int = 64, *, depth: int | None = None) -> Kernel:
     >>> print(str(solve_tril(16).computes).splitlines()[2])
     X[h,t,j] = I[t-16*(t/16)+1,t/16,h,j]
     """
-    if chunk < 1 or chunk % COLUMNS:
-        wrong = f"{chunk} is not a multiple of {COLUMNS}"
-        raise KernelError("solve_tril", {"chunk": chunk}, wrong, "use 16, 32 or 64")
     return _Inverse(chunk, depth).kernel()
 
 
@@ -41,7 +37,7 @@ class _Inverse:
 
     def __init__(self, chunk: int, depth: int | None) -> None:
         """Declare operands, and what the inverse is."""
-        self.chunk, self.depth, self.subgroups = chunk, depth, chunk // COLUMNS
+        self.chunk, self.depth, self.subgroups = chunk, depth, max(1, chunk // COLUMNS)
         self.k = k = KernelBuilder("solve_tril", self.subgroups)
         many = Index("N") * chunk
         modes: dict[str, tuple[Index | int, ...]] = {"L": (many, chunk)}

@@ -59,11 +59,11 @@ class Recurrence:
         """The two lines."""
         time, *others = self.indices
         first, later = (",".join((i, *others)) for i in ("0", f"{time}+1"))
-        pairs = zip(self.indices, self.extents, strict=True)
+        pairs = [*zip(self.indices, self.extents, strict=True)]
         elements = [x for v in (self.start, self.step) for x in leaves(v) if isinstance(x, Element)]
         plain = {str(i) for x in elements if x.operand != self.name for i in x.at}
-        told = {i for i, n in zip(self.indices, self.extents, strict=True) if not n.terms or n.is_simple}
-        spans = ", ".join(f"{i} < {n}" for i, n in pairs if i not in told & plain)
+        bare = {i for i, n in pairs if i in plain and (n.is_simple or not n.terms)}
+        spans = ", ".join(f"{i} < {n}" for i, n in pairs if i not in bare)
         step = f"{self.step} for {spans}" if spans else self.step
         return f"{self.name}[{first}] = {self.start}\n{self.name}[{later}] = {step}"
 
