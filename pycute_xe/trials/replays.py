@@ -29,7 +29,7 @@ from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly, typed, typed_fields
-from pycute_xe.trials.problems import work_of_subgroup
+from pycute_xe.trials.work import work_of_subgroup
 
 __all__ = ["Replay", "replay", "shown", "together"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial, reduce
 from math import copysign, prod
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from pycute_xe.executing.arrays.values import (
     widened,
     wrapped,
 )
-from pycute_xe.holding.elements import State
+from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Bound,
     Call,
@@ -60,7 +60,7 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Evaluation", "Run", "demand_room", "reads"]
+__all__ = ["VALUES", "Contents", "Evaluation", "Run", "Trip", "demand_room", "reads", "summed"]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -72,20 +72,33 @@ Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 """What a fragment holds, the type of it, and where the elements of a term lie in that."""
 
 
+class Trip(Protocol):
+    """A trip of a recurrence: its number, what is known of what depends on it, and the state."""
+
+    recurrence: Recurrence
+    number: int
+    known: dict[Any, Any]
+
+    def state(self, ev: Evaluation, term: Lifted) -> Contents:
+        """Return what a fragment holds when it begins, its type, and where a term lies in it."""
+        ...
+
+
 @dataclass(eq=False)
 class Run:
     """What a run has: its kernel, sizes, memory as it was at first, and what was computed before.
 
-    ``tables`` are the operands that indices look up. ``exits`` gives the state of a fragment behind
-    a recurrence, ``asked`` are the states that stores ask for; ``again`` are the operands whose
-    product is asked for more than once. A run of a ``block`` of work-groups shares all but that.
+    ``tables`` are the operands that indices look up. ``over`` gives the state of a fragment in or
+    behind a recurrence that is over, ``asked`` are the states that stores ask for; ``again`` are
+    the operands whose product is asked for more than once. A run of a ``block`` of work-groups
+    shares all but that.
     """
 
     kernel: Kernel
     sizes: Mapping[str, int]
     memory: Mapping[str, Array]
     lifter: Lifter
-    exits: Callable[[Evaluation, Lifted], Contents]
+    over: Callable[[Evaluation, Lifted], Contents]
     tables: Mapping[str, Array] = field(default_factory=dict[str, Array])
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
@@ -127,19 +140,21 @@ def is_narrow(numeric: Numeric) -> bool:
 class Evaluation:
     """Values of terms where ``env`` says what variables are.
 
-    ``own`` are the variables that the evaluation around it does not have.
+    ``own`` are the variables that the evaluation around it does not have, ``inside`` the trips of
+    recurrences in which it is done, the innermost first.
     """
 
     run: Run
     env: dict[str, Field]
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
-    states: Callable[[Evaluation, Lifted], Contents] | None = None
+    inside: tuple[Trip, ...] = ()
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
+    products: dict[int, Any] = field(default_factory=dict[int, Any])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
@@ -188,6 +203,7 @@ class Evaluation:
         """Let go of values, and of evaluations inside, which know this one."""
         self.values.clear()
         self.factors.clear()
+        self.products.clear()
         self.sums.clear()
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
@@ -202,7 +218,7 @@ class Evaluation:
         """Return an index as a field."""
         return index_field(index, self.env, self.run.look_up)
 
-    def inside(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+    def summed_over(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
         """Return where a sum's body is evaluated, its axis, and what must be below zero."""
         over = term.given[1]
         if over not in self.sums:
@@ -212,14 +228,22 @@ class Evaluation:
             self.sums[over] = own.evaluation(self), own.axis, own.tests
         return self.sums[over]
 
+    @property
+    def trips(self) -> tuple[Trip, ...]:
+        """The trips of recurrences in which it is done, the innermost first."""
+        return self.inside or (() if self.outer is None else self.outer.trips)
+
     def state(self, term: Lifted) -> Contents:
-        """Return what a fragment holds when a trip begins, and where a term lies in it."""
-        ev: Evaluation | None = self
-        while ev is not None and ev.states is None:
-            ev = ev.outer
-        if ev is None or ev.states is None:
-            raise undecided(f"{term.given[1]} is asked for outside its loop")
-        return ev.states(self, term)
+        """Return what a fragment holds when a trip begins, or behind, and where a term lies in it.
+
+        State of other trips than that at hand is asked for when the recurrence is over.
+        """
+        recurrence, _, behind, outer = term.given
+        if not behind and recurrence.loop.var not in outer:
+            for trip in self.trips:
+                if trip.recurrence is recurrence:
+                    return trip.state(self, term)
+        return self.run.over(self, term)
 
 
 def reads(run: Run, env: dict[str, Field], terms: Iterable[Lifted]) -> Iterator[tuple[Field, ...]]:
@@ -361,14 +385,13 @@ def _converted(ev: Evaluation, term: Lifted) -> Value:
 
 def _summed(ev: Evaluation, term: Lifted) -> Value:
     how, _, numeric = term.given
-    inner, axis, tests = ev.inside(term)
+    inner, axis, tests = ev.summed_over(term)
     body = inner.value(term.parts[0])
     if numeric is None:
         numeric = body.type if body.type.kind == "float" else INTEGERS
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
     array = numbers(body, numeric)
-    row = reduction(how)
-    nothing = row.start(array.dtype)
+    nothing = reduction(how).start(array.dtype)
     axes = joined((body.axes, *(test.axes for test in tests)))
     if axis not in axes:
         axes = (*axes, axis)
@@ -377,9 +400,14 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     if not all(test.range[1] < 0 for test in tests if axis.size):
         mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
         values = selected(mask, values, np.full((1,) * len(axes), nothing, array.dtype), axes)
-    at, values = axes.index(axis), whole(values, axes)
-    totals = _reduced(row.ufunc(), values, at, nothing)
-    return Value(tuple(a for a in axes if a is not axis), totals, numeric)
+    return summed(Value(axes, whole(values, axes), numeric), axis, how)
+
+
+def summed(value: Value, axis: Axis, how: str = "sum") -> Value:
+    """Return the sum of a value, or another reduction, over one of its axes."""
+    row, at = reduction(how), value.axes.index(axis)
+    totals = _reduced(row.ufunc(), value.array, at, row.start(value.array.dtype))
+    return Value(tuple(a for a in value.axes if a is not axis), totals, value.type)
 
 
 @recorded
@@ -424,7 +452,7 @@ def _common(one: Numeric, other: Numeric) -> Numeric:
 
 
 def _state(ev: Evaluation, term: Lifted) -> Value:
-    array, numeric, places = ev.run.exits(ev, term) if term.given[2] else ev.state(term)
+    array, numeric, places = ev.state(term)
     axes, elements = gathered(array, places)
     return Value(axes, elements, numeric)
 

@@ -8,7 +8,7 @@ are followed that a store asks for, and in each trip only those whose state it c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
@@ -16,9 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run, reads
-from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
-from pycute_xe.executing.arrays.recording import recorded
+from pycute_xe.executing.arrays.evaluation import (
+    Contents,
+    Evaluation,
+    Run,
+    Trip,
+    demand_room,
+    reads,
+)
+from pycute_xe.executing.arrays.lifting import (
+    is_inside,
+    needed_by,
+    outside_of,
+    reached,
+    space_of,
+    steps_of,
+)
+from pycute_xe.executing.arrays.recording import Recorded, recorded
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -33,14 +47,14 @@ from pycute_xe.executing.arrays.terms import (
     run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, gathered, selected
+from pycute_xe.executing.arrays.values import Value, as_type, gathered, put, selected
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import Choice, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
 
-__all__ = ["exits"]
+__all__ = ["over"]
 
 BLOCK = 1 << 14
 """Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
@@ -100,19 +114,20 @@ class _Scan:
     parts: dict[str, _Part]
     axes: dict[Key, Axis]
     env: dict[str, Field]
+    inside: tuple[Trip, ...]
 
     def fields(self, ev: Evaluation, term: Lifted) -> dict[Key, Field]:
         """Return for each group and coordinate of a fragment where a term lies in it."""
-        _, name, behind, outer = term.given
+        _, name, _, outer = term.given
         part, env = self.parts[name], dict(ev.env)
         own = zip(part.space.names, term.places, strict=False)
         out: dict[Key, Field] = {name: ev.place(place) for name, place in own}
         for var, place in zip(outer, term.places[len(part.space.names) :], strict=True):
-            if behind:
-                env[var] = ev.place(place)
+            env[var] = ev.place(place)
         for key in part.keys:
             if isinstance(key, int):
-                out[key] = _number_of(self.groups[key], env) if behind else env[_numbered(key)]
+                own = env.get(_numbered(self.recurrence, key))
+                out[key] = _number_of(self.groups[key], env) if own is None else own
         return out
 
     def where(self, ev: Evaluation, term: Lifted, starts: Sequence[int] = ()) -> tuple[Field, ...]:
@@ -188,14 +203,37 @@ class _Scan:
         parts = self.parts.values()
         return list(dict.fromkeys(x for p in parts for t in (p.start, p.step) for x in t.every()))
 
+    def _states(self) -> list[Lifted]:
+        """Return the terms that ask for state of it."""
+        return [x for x in self.run.lifter.states if x.given[0] is self.recurrence]
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The fragments of which others ask what each trip began with."""
+        own = {x.number for x in self._terms()}
+        states = [x for x in self._states() if not x.given[2]]
+        var = self.recurrence.loop.var
+        return frozenset(x.given[1] for x in states if x.number not in own or var in x.given[3])
+
+    @cached_property
+    def trips(self) -> range:
+        """The trips that some work-groups do."""
+        loop, look_up = self.recurrence.loop, self.run.look_up
+        start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
+        return trips(loop, start.range[0], max(start.range[0], stop.range[1]))
+
+    @property
+    def nests(self) -> bool:
+        """Whether recurrences inside of it need its state, and are followed in its trips."""
+        every = reached(self.recurrence, tuple(self.parts))
+        return any(is_inside(one, self.recurrence) for one, _ in every)
+
     def _free(self, bundles: Iterable[tuple[Key, ...]]) -> set[Key]:
         """Return the keys along which a point's state needs no other's, and stores alone ask."""
         asked = {id(term) for _, term in self.run.asked}
-        every = self.run.lifter.terms.values()
-        states = [x for x in every if x.kind is State and x.given[0] is self.recurrence]
-        if any(x.given[2] and id(x) not in asked for x in states):
+        own, states = {x.number for x in self._terms()}, self._states()
+        if self.kept or any(x.given[2] and id(x) not in asked for x in states):
             return set()
-        own = {x.number for x in self._terms()}
         bound = {
             name
             for x in states
@@ -206,9 +244,9 @@ class _Scan:
         return {key for keys in bundles for key in keys} - bound
 
 
-def _numbered(group: int) -> str:
+def _numbered(recurrence: Recurrence, group: int) -> str:
     """Return the name of the number of a point of a group, which no variable has."""
-    return f"point of {group}"
+    return f"point of {group} of {id(recurrence)}"
 
 
 def _is_own(place: Place, name: str, count: int) -> bool:
@@ -242,29 +280,44 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
     return Field(0, ((axes, whole(numbers, axes)),)) if axes else Field(int(numbers))
 
 
-# ------------------------------------------------------------ exits
+# ------------------------------------------------------------ over
 
 
-def exits(ev: Evaluation, term: Lifted) -> Contents:
-    """Return the state of a fragment behind a recurrence, its type, and where a term lies in it."""
-    run, recurrence, name = ev.run, term.given[0], term.given[1]
-    key = "exits", id(recurrence), id(run.block)
-    if key not in run.known:
-        scan = _scan(run, recurrence)
-        run.known[key] = scan, _followed(scan)
-    scan, state = run.known[key]
-    return state[name], scan.parts[name].type, scan.where(ev, term)
+def over(ev: Evaluation, term: Lifted) -> Contents:
+    """Return the state of a fragment in or behind a recurrence, its type, and where a term lies.
+
+    A recurrence that needs the state of one around it is done anew in each of its trips.
+    """
+    run, (recurrence, name, behind, outer) = ev.run, term.given
+    needs = [one for one, _ in reached(recurrence, _asked_of(run, recurrence))]
+    around = [x for x in ev.trips if x.recurrence in needs and is_inside(recurrence, x.recurrence)]
+    known = around[0].known if around else run.known
+    key = "over", id(recurrence), id(run.block)
+    if key not in known:
+        scan = _scan(run, recurrence, tuple(around))
+        known[key] = scan, _followed(scan)
+    scan, (state, kept) = known[key]
+    if behind:
+        return state[name], scan.parts[name].type, scan.where(ev, term)
+    var = recurrence.loop.var
+    number = ev.place(term.places[outer.index(var) - len(outer)]) if var in outer else ev.env[var]
+    trip = number + Field(-scan.trips.start)
+    return kept[name], scan.parts[name].type, (trip, *scan.where(ev, term))
 
 
-def _scan(run: Run, recurrence: Recurrence) -> _Scan:
-    asked = [name for key, name in run.lifter.spaces if key == id(recurrence)]
+def _asked_of(run: Run, recurrence: Recurrence) -> tuple[str, ...]:
+    return tuple(name for key, name in run.lifter.spaces if key == id(recurrence))
+
+
+def _scan(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> _Scan:
     groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
-    if run.block is not None:
-        groups = [group.within(run.block) for group in groups]
+    blocks = [Points({x.recurrence.loop.var: np.array([x.number])}) for x in inside]
+    for block in (*blocks, *([] if run.block is None else [run.block])):
+        groups = [group.within(block) for group in groups]
     if not all(group.size for group in groups):
         raise undecided("the state of a loop that no work-group enters is asked for")
     parts: dict[str, _Part] = {}
-    for name in needed_by(recurrence, asked):
+    for name in needed_by(recurrence, _asked_of(run, recurrence)):
         space = space_of(run.lifter, recurrence, name)
         start, step = steps_of(run.lifter, recurrence, name)
         outside = outside_of(run.lifter, recurrence, name)
@@ -274,11 +327,11 @@ def _scan(run: Run, recurrence: Recurrence) -> _Scan:
     for i in sorted({key for part in parts.values() for key in part.keys if isinstance(key, int)}):
         axes[i] = Axis(groups[i].size)
         env |= groups[i].with_axis(axes[i])
-        env[_numbered(i)] = Field(0, (((axes[i],), np.arange(axes[i].size)),))
+        env[_numbered(recurrence, i)] = Field(0, (((axes[i],), np.arange(axes[i].size)),))
     for part in parts.values():
         pairs = zip(part.space.names, part.space.index.shape, strict=True)
         env |= part.space.env(tuple(axes.setdefault(name, Axis(count)) for name, count in pairs))
-    return _Scan(run, recurrence, groups, parts, axes, env)
+    return _Scan(run, recurrence, groups, parts, axes, env, inside)
 
 
 # ------------------------------------------------------------ trips
@@ -299,24 +352,63 @@ def _blocks(scan: _Scan) -> list[_Block]:
     left = max(1, BLOCK // rows)
     ranges: list[list[range]] = []
     for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
+        split = split and not scan.nests
         size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
         left = max(1, left // size) if split else left
         ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
     return [_Block(scan, each) for each in product(*ranges)]
 
 
-def _followed(scan: _Scan) -> dict[str, Array]:
-    """Return the state of each fragment behind the loop."""
+def _followed(scan: _Scan) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return the state of each fragment behind the loop, and what is kept of each trip's."""
     blocks = _blocks(scan)
-    states = [block.followed() for block in blocks]
+    found = [block.followed() for block in blocks]
     if len(blocks) == 1:
-        return states[0]
-    out: dict[str, Array] = {}
+        return found[0]
+    out: tuple[dict[str, Array], dict[str, Array]] = {}, {}
     for name, part in scan.parts.items():
         own = scan.lines_of(part)
         shape = tuple(scan.lines[i].size for i in own)
         into = tuple(tuple(slice(x.ranges[i].start, x.ranges[i].stop) for i in own) for x in blocks)
-        out[name] = _put_together(shape, into, *(state[name] for state in states))
+        out[0][name] = _put_together(shape, into, *(state[name] for state, _ in found))
+        if name in scan.kept:
+            whole, every = (len(scan.trips) + 1, *shape), slice(None)
+            into = tuple((every, *where) for where in into)
+            out[1][name] = _put_together(whole, into, *(kept[name] for _, kept in found))
+    return out
+
+
+class _Kept:
+    """What a fragment holds when each of so many trips begins, in one array."""
+
+    def __init__(self, count: int, axes: tuple[Axis, ...]) -> None:
+        demand_room((Axis(count), *axes))
+        self.count, self.number, self.states = count, 0, list[Array]()
+        self.array: Array | None = None
+
+    def add(self, state: Array) -> None:
+        """Keep the state of one more trip: from the first on that is computed, in its place."""
+        if self.array is None:
+            self.states.append(state)
+            if isinstance(state, Recorded) or len(self.states) == self.count:
+                self.array = _begun(self.count, *self.states)
+        else:
+            put(self.array, self.number, state)
+        self.number += 1
+
+    @property
+    def whole(self) -> Array:
+        """All of them. Raises `UndecidableError` before."""
+        if self.array is None:
+            raise undecided("a loop does fewer trips than are asked for")
+        return self.array
+
+
+@recorded
+def _begun(count: int, *states: Array) -> Array:
+    out = np.empty((count, *states[0].shape), states[0].dtype)
+    for i, state in enumerate(states):
+        out[i] = state
     return out
 
 
@@ -331,7 +423,7 @@ def _put_together(
 
 
 @dataclass(frozen=True, eq=False)
-class _Trip:
+class _Done:
     """A trip: where it is evaluated, and which points of which axis do it; None for all.
 
     ``tests`` are below zero where it is done, where they are of several axes.
@@ -341,6 +433,27 @@ class _Trip:
     axis: Axis | None = None
     some: tuple[Axis, slice | Ints] | None = None
     tests: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Within:
+    """A trip of a block: `Trip`."""
+
+    block: _Block
+    number: int
+    known: dict[Any, Any] = field(default_factory=dict[Any, Any])
+
+    @property
+    def recurrence(self) -> Recurrence:
+        """The recurrence."""
+        return self.block.scan.recurrence
+
+    def state(self, ev: Evaluation, term: Lifted) -> Contents:
+        """Return what a fragment holds when it begins, and where a term lies in it."""
+        name, block = term.given[1], self.block
+        part = block.scan.parts[name]
+        starts = [block.ranges[i].start for i in block.scan.lines_of(part)]
+        return block.state[name], part.type, block.scan.where(ev, term, starts)
 
 
 class _Block:
@@ -355,7 +468,7 @@ class _Block:
             for key, column in zip(line.keys, line.columns, strict=True):
                 change[scan.axes[key]] = axis, column[some.start : some.stop]
         self.env = {name: _folded(one.moved(change)) for name, one in scan.env.items()}
-        self.outer = Evaluation(scan.run, self.env)
+        self.outer = Evaluation(scan.run, self.env, inside=scan.inside)
         parts = scan.parts.items()
         self.axes = {n: tuple(self.lines[i] for i in scan.lines_of(part)) for n, part in parts}
         self.guard = _guard(scan.parts.values())
@@ -365,61 +478,64 @@ class _Block:
 
     # -------------------------------------------------------- places
 
-    def trips(self) -> Iterator[_Trip]:
-        """Yield the trips that some points do."""
+    def trips(self) -> Iterator[_Done | None]:
+        """Yield the trips: those that some points do, and all of which state is kept."""
         loop, run = self.scan.recurrence.loop, self.scan.run
         start, stop = (index_field(i, self.env, run.look_up) for i in (loop.start, loop.stop))
-        for number in trips(loop, start.range[0], stop.range[1]):
+        every = self.scan.trips
+        if not self.scan.kept:
+            every = trips(loop, start.range[0], max(start.range[0], stop.range[1]))
+        for number in every:
             env = {**self.env, loop.var: Field(number)}
             tests = [start + Field(-number - 1), stop * -1 + Field(number)]
             if self.guard is not None:
                 tests.append(Evaluation(run, env).place(self.guard))
-            trip = self._trip(env, [test for test in tests if test.range[1] >= 0])
-            if trip is not None:
-                yield trip
+            yield self._trip(env, number, [test for test in tests if test.range[1] >= 0])
 
-    def _trip(self, env: dict[str, Field], tests: list[Field]) -> _Trip | None:
+    def _trip(self, env: dict[str, Field], number: int, tests: list[Field]) -> _Done | None:
         """Return a trip that is done where tests are below zero, None where they nowhere are."""
-        every = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
+        inside = (_Within(self, number), *self.scan.inside)
+        every = Evaluation(self.scan.run, env, self.outer, self.own, inside)
         if not tests:
-            return _Trip(every)
+            return _Done(every)
         if any(test.range[0] >= 0 for test in tests):
             return None
         along, *others = joined(test.axes for test in tests)
         if others or any(along not in own for own in self.axes.values()):
-            return _Trip(every, tests=tuple(tests))
+            return _Done(every, tests=tuple(tests))
         goes = np.logical_and.reduce([test.over((along,)) < 0 for test in tests])
         which = np.flatnonzero(goes)
         if which.size in (0, goes.size):
-            return _Trip(every) if which.size else None
+            return _Done(every) if which.size else None
         axis, first = Axis(which.size), run_of(which)
         change = {along: (axis, which)}
         moved = {name: _folded(x.moved(change)) for name, x in env.items() if along in x.axes}
         own = frozenset(moved) | self.own
         some = which if first is None else slice(first, first + which.size)
-        return _Trip(replace(every, env=env | moved, own=own), along, (axis, some))
-
-    def entry(self, ev: Evaluation, term: Lifted) -> Contents:
-        """Return what a fragment holds when a trip begins, and where a term lies in it."""
-        name, scan = term.given[1], self.scan
-        starts = [self.ranges[i].start for i in scan.lines_of(scan.parts[name])]
-        return self.state[name], scan.parts[name].type, scan.where(ev, term, starts)
+        return _Done(replace(every, env=env | moved, own=own), along, (axis, some))
 
     # -------------------------------------------------------- values
 
-    def followed(self) -> dict[str, Array]:
-        """Return what each fragment holds behind the loop."""
+    def followed(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return what each fragment holds behind the loop, and what it did before each trip."""
         parts, outer = self.scan.parts.values(), self.outer
         self.state = {
             p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
         }
+        count = len(self.scan.trips) + 1
+        kept = {name: _Kept(count, self.axes[name]) for name in self.scan.kept}
+        for name, states in kept.items():
+            states.add(self.state[name])
         for trip in self.trips():
-            self._follow(trip)
-            trip.ev.forget()
+            if trip is not None:
+                self._follow(trip)
+                trip.ev.forget()
+            for name, states in kept.items():
+                states.add(self.state[name])
         outer.forget()
-        return self.state
+        return self.state, {name: states.whole for name, states in kept.items()}
 
-    def _follow(self, trip: _Trip) -> None:
+    def _follow(self, trip: _Done) -> None:
         """Put what a trip leaves into the state."""
         new: dict[str, Array] = {}
         for part in self.scan.parts.values():

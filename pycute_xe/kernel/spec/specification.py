@@ -32,15 +32,9 @@ from pycute_xe.kernel.spec.places import (
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.table_checks import check_assumption
 from pycute_xe.kernel.spec.tables import (
     Assumption,
-    AtMost,
-    Distinct,
-    InRange,
-    Permutation,
-    Rising,
-    Runs,
-    Sorted,
 )
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
@@ -134,12 +128,25 @@ class Specification:
         return next((claim for claim in self.claims if claim.output == output), None)
 
     @typed
+    def without(self, assumption: Assumption) -> Specification:
+        """Return what is left where something is not assumed of tables.
+
+        Raises `KernelError` for what was not assumed.
+        """
+        left = tuple(one for one in self.tables if one != assumption)
+        if left == self.tables:
+            wrong = f"{assumption} is not assumed"
+            fix = "leave one of its `tables` out"
+            raise KernelError("without", {"assumption": assumption}, wrong, fix)
+        return replace(self, tables=left)
+
+    @typed
     def check(self, operands: tuple[Operand, ...]) -> None:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
         _check_defined(self, known)
         for assumption in self.tables:
-            _check_tables(assumption, known)
+            check_assumption(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
         claimed = [claim.output for claim in self.claims]
         if claimed and sorted(outputs) != sorted(claimed):
@@ -170,37 +177,6 @@ class Specification:
         lines = [*map(str, self.defines), *map(str, self.jumps)]
         lines += [*(f"given {claim}" for claim in self.given), *map(str, self.claims)]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
-
-
-def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
-    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
-    for name in sorted(assumption.tables):
-        if name not in known or known[name].value_type.kind == "float":
-            wrong = f"{name} is not an operand of integers"
-            fix = "assume something of operands that are looked up"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        if known[name].role != "in":
-            wrong = f"{name} is written by the kernel, so that it is not a table"
-            fix = "assume something of inputs, and claim what is written"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-    match assumption:
-        case AtMost():
-            return
-        case Runs():
-            modes, extents = 1, {known[name].modes for name in assumption.tables}
-            if len(extents) > 1:
-                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
-                fix = "give both the extent of one mode"
-                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        case InRange():
-            modes = len(assumption.at)
-        case Rising() | Sorted() | Distinct() | Permutation():
-            modes = 1
-    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
-    if len(known[name].modes) != modes:
-        count = len(known[name].modes)
-        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
-        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:

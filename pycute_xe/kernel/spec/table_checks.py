@@ -1,16 +1,31 @@
-"""Whether the tables of a run meet what is assumed of them."""
+"""Whether what is assumed of tables can be said of operands, and the tables of a run meet it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Arrays, Assumption, Law, Modes
+from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.spec.tables import (
+    Arrays,
+    Assumption,
+    AtMost,
+    Distinct,
+    InRange,
+    Law,
+    Modes,
+    Permutation,
+    Rising,
+    Runs,
+    Sorted,
+)
 
-__all__ = ["broken", "law_broken", "value_of"]
+__all__ = ["broken", "check_assumption", "demand_kept", "law_broken", "value_of"]
 
 MOST_PAIRS = 1 << 22
 """Combinations of places at which laws are looked at one by one."""
@@ -40,14 +55,49 @@ def broken(
     return None
 
 
+def demand_kept(
+    verb: str,
+    kernel: str,
+    assumed: Sequence[Assumption],
+    modes: Modes,
+    tables: Mapping[str, Any],
+    sizes: Mapping[str, int],
+) -> None:
+    """Raise `InputError` in the name of a verb where tables break what is assumed of them.
+
+    >>> from pycute_xe.kernel.spec.tables import Rising
+    >>> assumed, modes = (Rising("starts", Index("T")),), {"starts": (Index("U"),)}
+    >>> demand_kept("run", "pooled", assumed, modes, {"starts": [0, 1, 2]}, {"T": 2, "U": 3})
+    """
+    arrays = {name: np.asarray(tables[name]) for one in assumed for name in one.tables}
+    for one in assumed:
+        place = broken(one, modes, arrays, sizes)
+        if place is not None:
+            at = ", ".join(f"{name} = {value}" for name, value in place.items())
+            raise InputError(
+                verb,
+                {"kernel": kernel, "tables": ", ".join(sorted(one.tables))},
+                f"{one} is assumed, and is not so" + (f" at {at}" if at else ""),
+                "give tables that keep it",
+            )
+
+
 def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, int] | None:
     """Return values of its variables at which tables break a law; None where they keep it."""
     names = [name for name, _ in law.over]
     extents = [max(0, extent.at(sizes)) for _, extent in law.over]
-    if len(names) == 2 and extents[0] * extents[1] > MOST_PAIRS:
+    if law.of_pairs and math.prod(extents) > MOST_PAIRS:
         return _broken_pairs(law, arrays, sizes, extents[0])
-    grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if names else ()
-    return _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+    if not names:
+        return _broken_at(law, arrays, sizes, {})
+    rows = max(1, MOST_PAIRS // max(1, math.prod(extents[1:])))
+    for first in range(0, extents[0], rows):
+        own = slice(first, min(first + rows, extents[0]))
+        grids = np.ogrid[(own, *(slice(0, n) for n in extents[1:]))]
+        place = _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+        if place is not None:
+            return place
+    return None
 
 
 def _broken_pairs(
@@ -110,3 +160,62 @@ def _entries(arrays: Arrays, operand: str, at: tuple[Any, ...]) -> Any:
         return np.zeros(np.shape(inside), np.int64)
     entries: Any = np.asarray(table[kept] if kept else table[()], dtype=np.int64)
     return np.where(inside, entries, 0)
+
+
+# ------------------------------------------------------------ construction
+
+
+def check_assumption(assumption: Assumption, known: Mapping[str, Operand]) -> None:
+    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
+    for name in sorted(assumption.tables):
+        if name not in known or known[name].value_type.kind == "float":
+            wrong = f"{name} is not an operand of integers"
+            fix = "assume something of operands that are looked up"
+            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+        if known[name].role != "in":
+            wrong = f"{name} is written by the kernel, so that it is not a table"
+            fix = "assume something of inputs, and claim what is written"
+            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+    _check_indices_of(assumption, known)
+    match assumption:
+        case AtMost():
+            return
+        case Runs():
+            modes, extents = 1, {known[name].modes for name in assumption.tables}
+            if len(extents) > 1:
+                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
+                fix = "give both the extent of one mode"
+                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+        case InRange():
+            modes = len(assumption.at)
+        case Rising() | Sorted() | Distinct() | Permutation():
+            modes = 1
+    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
+    if len(known[name].modes) != modes:
+        count = len(known[name].modes)
+        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
+        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
+
+
+def _check_indices_of(assumption: Assumption, known: Mapping[str, Operand]) -> None:
+    """Refuse names that are neither sizes nor variables, and lookups with too few indices."""
+    sizes = {n for x in known.values() for mode in x.modes for n in mode.names}
+    match assumption:
+        case InRange(below=below, at=own, when=when):
+            indices = [below, *(index for pair in when for index in pair)]
+        case AtMost(index, most, over):
+            own = tuple(name for name, _ in over)
+            indices = [index, most, *(extent for _, extent in over)]
+        case Rising(to=to) | Runs(to=to):
+            own, indices = (), [to]
+        case Sorted() | Distinct() | Permutation():
+            return
+    for index in indices:
+        for name in sorted(index.names - sizes - {*own}):
+            wrong, fix = f"{name} is neither a size nor a variable", "say over=((name, extent),)"
+            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+        for one in index.looked_up:
+            if len(one.at) != len(known[one.operand].modes):
+                wrong = f"{one} does not look an element of {known[one.operand]} up"
+                fix = "give an index for each mode"
+                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
