@@ -62,7 +62,9 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""Seconds in which tables are tried where nothing was decided."""
+"""Seconds in which tables and states are tried where nothing was decided."""
+BUSY = 3
+"""How much longer a busy machine may take for that."""
 Among: TypeAlias = Literal["telling", "behind", "small"]
 PROBLEMS: Mapping[Among, Callable[..., Iterator[tuple[dict[str, int], Data | None, int]]]] = {
     "telling": problems,
@@ -384,7 +386,10 @@ def verify_kernel(
     """
     start = perf_counter()
     verdict = prove(kernel, params, budget=budget)
-    with allowed(budget * WORK_A_SECOND, budget - verdict.seconds):
+    left = budget - verdict.seconds
+    if verdict.answer == "undecided":
+        left = max(left, BUSY * AFTERWARDS * patience)
+    with allowed(budget * WORK_A_SECOND, left):
         tried = _tried(kernel, dict(params or {}), verdict, patience)
     return replace(tried, seconds=perf_counter() - start)
 
@@ -405,13 +410,13 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: in
 def _tables_tried(
     kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
-    if kernel.computes is None or not kernel.computes.tables:
+    """Return proofs with what a run shows, where nothing was decided of tables or of states."""
+    if kernel.computes is None or not (kernel.computes.tables or kernel.computes.defines):
         return proofs
     place = None
     for among in PROBLEMS:
         seconds = AFTERWARDS * patience
-        with suppress(TooHardError), allowed(seconds * WORK_A_SECOND, seconds):
+        with suppress(TooHardError), allowed(seconds * WORK_A_SECOND, BUSY * seconds):
             _, wrong = trial(kernel, fixed, LIMIT * patience, among)
             place = _seen_place(kernel, wrong)
         if place is not None:
