@@ -20,6 +20,7 @@ from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
     Index,
     Kernel,
+    Loop,
 )
 from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.ir.kernel import weight
@@ -374,8 +375,10 @@ class Coverage(Faults):
         """Return who owns the rows of an output where tables share them out."""
         out: dict[Owner, None] = {}
         for write in writes:
-            if any(index.looked_up for index in write.base):
-                targets = tuple(map(self.space.naming.text, write.base))
+            begun = {x.var: x.start + Index(x.var) for x in write.around if isinstance(x, Loop)}
+            places = [index.substitute(begun) for index in write.base]
+            if any(index.looked_up for index in places):
+                targets = tuple(map(self.space.naming.text, places))
                 limits = self.extents[write.statement.operand]
                 out |= dict.fromkeys(owners(self.space.tables, targets, names, limits))
         return tuple(out)

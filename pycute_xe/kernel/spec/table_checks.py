@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -113,10 +114,18 @@ def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, 
     """Return values of its variables at which tables break a law; None where they keep it."""
     names = [name for name, _ in law.over]
     extents = [max(0, extent.at(sizes)) for _, extent in law.over]
-    if len(names) == 2 and extents[0] * extents[1] > MOST_PAIRS:
+    if law.of_pairs and math.prod(extents) > MOST_PAIRS:
         return _broken_pairs(law, arrays, sizes, extents[0])
-    grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if names else ()
-    return _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+    if not names:
+        return _broken_at(law, arrays, sizes, {})
+    rows = max(1, MOST_PAIRS // max(1, math.prod(extents[1:])))
+    for first in range(0, extents[0], rows):
+        own = slice(first, min(first + rows, extents[0]))
+        grids = np.ogrid[(own, *(slice(0, n) for n in extents[1:]))]
+        place = _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+        if place is not None:
+            return place
+    return None
 
 
 def _broken_pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pycute_xe.errors import KernelError
@@ -22,7 +23,7 @@ from pycute_xe.kernel.spec.tables import (
 __all__ = ["check_tables", "drawn"]
 
 
-def drawn(tickets: Tickets, known: dict[str, Operand]) -> Operand:
+def drawn(tickets: Tickets, known: Mapping[str, Operand]) -> Operand:
     """Return an output that is tickets, as other claims see it: its entries can be looked up."""
     drawn, of = known.get(tickets.operand), known.get(tickets.of)
     if drawn is None or drawn.role != "out" or of is None or of.role != "in":
@@ -33,7 +34,7 @@ def drawn(tickets: Tickets, known: dict[str, Operand]) -> Operand:
     return given
 
 
-def check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
+def check_tables(assumption: Assumption, known: Mapping[str, Operand]) -> None:
     """Refuse an assumption on what is not a table of integers, or not one of its modes."""
     for name in sorted(assumption.tables):
         if name not in known or known[name].value_type.kind == "float":
@@ -44,12 +45,13 @@ def check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
             wrong = f"{name} is written by the kernel, so that it is not a table"
             fix = "assume something of inputs, and claim what is written"
             raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+    _check_indices_of(assumption, known)
     wrong = _misfit(assumption, known)
     if wrong:
         raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
-def _misfit(assumption: Assumption, known: dict[str, Operand]) -> str:
+def _misfit(assumption: Assumption, known: Mapping[str, Operand]) -> str:
     """Return in words that a table has other modes than is spoken of; empty where it fits."""
     match assumption:
         case AtMost():
@@ -64,3 +66,27 @@ def _misfit(assumption: Assumption, known: dict[str, Operand]) -> str:
             modes = 1
     count = len(known[name].modes)
     return "" if count == modes else f"{name} has {count} modes, the assumption speaks of {modes}"
+
+
+def _check_indices_of(assumption: Assumption, known: Mapping[str, Operand]) -> None:
+    """Refuse names that are neither sizes nor variables, and lookups with too few indices."""
+    sizes = {n for x in known.values() for mode in x.modes for n in mode.names}
+    match assumption:
+        case InRange(below=below, at=own, when=when):
+            indices = [below, *(index for pair in when for index in pair)]
+        case AtMost(index, most, over):
+            own = tuple(name for name, _ in over)
+            indices = [index, most, *(extent for _, extent in over)]
+        case Rising(to=to) | Runs(to=to) | Bins(to=to):
+            own, indices = (), [to]
+        case Sorted() | Distinct() | Permutation() | Tickets():
+            return
+    for index in indices:
+        for name in sorted(index.names - sizes - {*own}):
+            wrong, fix = f"{name} is neither a size nor a variable", "say over=((name, extent),)"
+            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
+        for one in index.looked_up:
+            if len(one.at) != len(known[one.operand].modes):
+                wrong = f"{one} does not look an element of {known[one.operand]} up"
+                fix = "give an index for each mode"
+                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
