@@ -312,7 +312,10 @@ def _differs(
         drawn = [one.operand for one in kernel.computes.tickets]
         outputs = {n: fetch(machine.memory, machine.placed[n]) for n in drawn}
         inputs = arrived(kernel.computes, inputs, outputs)
-    wanted = compute_part(kernel.computes, inputs, asked.sizes, name, window)
+    try:
+        wanted = compute_part(kernel.computes, inputs, asked.sizes, name, window)
+    except InputError as error:  # a place that is claimed twice, an element outside
+        return f"what is claimed has no value: {error.condition}", tuple(w.start for w in window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
     claimed = claimed_part(kernel.computes, inputs, asked.sizes, name, window)

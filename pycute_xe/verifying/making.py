@@ -7,6 +7,7 @@ tables: where none is found that meets what is assumed, nothing is disproved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ MADE = "#"
 MAKING = 400
 """Units for tables that are made."""
 MOST = 1 << 20
-"""Entries of a table that is made."""
+"""Entries of a table that is made, and combinations of three places or more."""
 
 
 def with_tables(point: dict[str, int]) -> dict[str, int]:
@@ -87,7 +88,9 @@ def _made(tables: Tables, point: Mapping[str, int]) -> dict[str, Array] | None:
     shapes = {
         i: tuple(_value(text, point) for text in texts) for i, texts in tables.extents.items()
     }
-    if any(np.prod(shape, dtype=np.float64) > MOST for shape in shapes.values()):
+    several = (law for law in tables.laws if len(law.over) > 2)
+    combined = [prod(max(0, n.at(point)) for _, n in law.over) for law in several]
+    if max((*combined, *map(prod, shapes.values())), default=0) > MOST:
         return None
     for style in STYLES:
         made: dict[str, Array] = {}

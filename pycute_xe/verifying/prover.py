@@ -331,6 +331,8 @@ SHARED = (
 )
 NO_WRAP = "what is computed of elements of tables stays in the range of s32"
 COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
+WRITTEN = "no statement reads a register that was never written"
+WHOLE_ELEMENTS = "messages start on whole elements and whole registers"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 WORK_A_SECOND = 600_000
@@ -440,18 +442,8 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
     tables = _assumed_of_tables(kernel)
     out = [
         _Asked("barriers", SHARED if kernel.shared else PAIRED, (), Questions.barriers),
-        _Asked(
-            "registers",
-            "no statement reads a register that was never written",
-            (),
-            Questions.registers,
-        ),
-        _Asked(
-            "bounds",
-            "messages start on whole elements and whole registers",
-            (SURFACES, *tables),
-            Questions.bounds,
-        ),
+        _Asked("registers", WRITTEN, (), Questions.registers),
+        _Asked("bounds", WHOLE_ELEMENTS, (SURFACES, *tables), Questions.bounds),
     ]
     if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
         out.append(_Asked("invariants", INVARIANT, (FINITE,), Questions.invariants))

@@ -90,6 +90,7 @@ SLIPS: dict[str, dict[str, Any]] = {
     "another token": {"token": lambda t: LAST - t},
     "the first token": {"token": lambda _: FIRST},
     "rows of the next expert claimed": {"claims": ROWS.replace("ids[j,t]]", "ids[j,t]]+1")},
+    "rows of another ticket claimed": {"claims": ROWS.replace("places[j,t]", "places[0,t]")},
     "no room": {"assumed": (INSIDE,)},
     "experts of any number": {"assumed": (ROOM,)},
 }

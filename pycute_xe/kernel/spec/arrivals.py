@@ -43,7 +43,7 @@ def arrived(
 ) -> dict[str, Any]:
     """Return inputs of a run with its tickets: the order of arrival by which the rest is judged.
 
-    What the run wrote in their place is left out where it is no order.
+    What the run wrote in their place is left out where equal entries do not have 0, 1, 2, ….
     """
     out = dict(arrays)
     for one in specification.tickets:
