@@ -62,7 +62,7 @@ def tickets_broken(tickets: NDArray[Any], of: NDArray[Any]) -> tuple[int, ...] |
 
     >>> tickets_broken(np.array([1, 0, 0]), np.array([5, 3, 5]))
     >>> tickets_broken(np.array([1, 0, 1]), np.array([5, 3, 5]))
-    (2,)
+    (0,)
     """
     flat, own = of.ravel(), tickets.ravel()
     order = np.lexsort((own, flat))
