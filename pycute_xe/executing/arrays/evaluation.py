@@ -130,7 +130,7 @@ class Run:
     )
     block: Points | None = None
 
-    def of(self, block: Points) -> Run:
+    def of(self, block: Points | None) -> Run:
         """Return the run of a block of work-groups."""
         return replace(self, block=block)
 
