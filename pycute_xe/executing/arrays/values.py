@@ -30,6 +30,7 @@ __all__ = [
     "has_points",
     "is_finite",
     "numbers",
+    "pieced",
     "scattered",
     "contract",
 ]
@@ -183,6 +184,16 @@ def _box(mask: Array) -> tuple[slice, ...]:
 
 
 _where = recorded(np.where)
+
+
+@recorded
+def pieced(shape: tuple[int, ...], mode: int, where: tuple[Any, ...], *arrays: Array) -> Array:
+    """Return an array that along a mode is one of several, each at places of its own."""
+    out = np.empty(shape, arrays[0].dtype)
+    for index, array in zip(where, arrays, strict=True):
+        own = (*(slice(None),) * mode, index)
+        out[own] = array[own] if array.shape[mode] > 1 else array
+    return out
 
 
 @recorded
