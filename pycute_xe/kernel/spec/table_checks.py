@@ -12,8 +12,8 @@ from pycute_xe.kernel.spec.tables import Arrays, Assumption, Law, Modes
 
 __all__ = ["broken", "law_broken", "value_of"]
 
-MOST_PAIRS = 1 << 22
-"""Combinations of places at which laws are looked at one by one."""
+MOST_PAIRS = 1 << 12
+"""Pairs of places of a table at which laws are looked at one by one."""
 
 _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "<": np.less,
@@ -44,10 +44,18 @@ def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, 
     """Return values of its variables at which tables break a law; None where they keep it."""
     names = [name for name, _ in law.over]
     extents = [max(0, extent.at(sizes)) for _, extent in law.over]
-    if len(names) == 2 and extents[0] * extents[1] > MOST_PAIRS:
+    if _is_of_pairs(law) and extents[0] * extents[1] > MOST_PAIRS:
         return _broken_pairs(law, arrays, sizes, extents[0])
     grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if names else ()
     return _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+
+
+def _is_of_pairs(law: Law) -> bool:
+    """Whether a law compares each two entries of one table with one mode."""
+    looked = [x for one, other, _ in law.then for x in (*one.looked_up, *other.looked_up)]
+    same = len({x.operand for x in looked}) == 1 and all(len(x.at) == 1 for x in looked)
+    pair = tuple(Index(name) for name, _ in law.over)
+    return len(looked) == len(pair) == 2 and same and (*pair, "<") in law.when
 
 
 def _broken_pairs(
