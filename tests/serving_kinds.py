@@ -92,13 +92,21 @@ def gated_rows(rng: Rng) -> Served:
     return Served(kernel, {"X": x}, (gate / (1 + np.exp(-gate)) * up,), 1e-2)
 
 
-def rope(rng: Rng) -> Served:
-    x, at = random(rng, "bf16", 5, 20, 64), rng.permutation(9)[:5].astype(np.int32)
-    angle = rng.standard_normal((9, 32))
-    c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
-    a, b, cos, sin = wide(x)[..., :32], wide(x)[..., 32:], c[at][:, None], s[at][:, None]
-    out = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-    return Served(kinds.rope(32), {"X": x, "cos": c, "sin": s, "positions": at}, (out,), 1e-2)
+def rope(interleaved: bool = False, rest: int = 0) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x, at = random(rng, "bf16", 5, 20, 64 + rest), rng.permutation(9)[:5].astype(np.int32)
+        angle = rng.standard_normal((9, 32))
+        c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+        first, second = slice(0, 32), slice(32, 64)
+        if interleaved:
+            first, second = slice(0, 64, 2), slice(1, 64, 2)
+        out = wide(x)
+        a, b, cos, sin = out[..., first], out[..., second], c[at][:, None], s[at][:, None]
+        out[..., first], out[..., second] = a * cos - b * sin, b * cos + a * sin
+        kernel = kinds.rope(32, interleaved=interleaved, rest=rest)
+        return Served(kernel, {"X": x, "cos": c, "sin": s, "positions": at}, (out,), 1e-2)
+
+    return made
 
 
 def kv_cache_write(cache: Literal["heads", "tokens"], kind: str | None) -> Callable[[Rng], Served]:
@@ -387,7 +395,8 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention": linear_attention(slots=False),
     "routing": moe_routing,
     "counts of experts": moe_counts,
-    "rope": rope,
+    "rope": rope(),
+    "rope, pairs": rope(interleaved=True, rest=32),
     "cache write, tokens first": kv_cache_write("tokens", None),
     "cache write, heads first, s8": kv_cache_write("heads", "s8"),
     "chunked prefill, pages": attention(
