@@ -278,7 +278,27 @@ def linear_attention(slots: bool) -> Callable[[Rng], Served]:
     return made
 
 
-def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
+def inverses(rng: Rng) -> Served:
+    many, chunk, heads = 2, 16, 2
+    below = random(rng, "f32", heads, many * chunk, chunk) / 4
+    triangles = np.tril(wide(below).reshape(heads, many, chunk, chunk), -1)
+    out = np.linalg.inv(np.eye(chunk) + triangles).reshape(below.shape)
+    return Served(kinds.solve_tril(chunk), {"L": below, "N": many}, (out,), 1e-5)
+
+
+def inverse_of(keys: Array, logs: Array, rate: Array, chunk: int) -> Array:
+    """The inverse of the gated delta rule's triangle for each chunk, by float64's own."""
+    heads, tokens, _ = keys.shape
+    out = np.zeros((heads, tokens, chunk))
+    for head, begun in np.ndindex(heads, tokens // chunk):
+        at = slice(begun * chunk, (begun + 1) * chunk)
+        k, b = wide(keys)[head, at], wide(logs)[head, begun * chunk + 1 : at.stop + 1]
+        below = wide(rate)[head, at, None] * np.exp(b[:, None] - b) * (k @ k.T)
+        out[head, at] = np.linalg.inv(np.eye(chunk) + np.tril(below, -1))
+    return out
+
+
+def chunks(delta: bool, chunk: int | None = 4, inverse: bool = False) -> Callable[[Rng], Served]:
     """A state that decays, which a value changes by what the state lacks of it with ``delta``."""
 
     def made(rng: Rng) -> Served:
@@ -293,6 +313,8 @@ def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
         given: dict[str, Any] = {"Q": q, "K": k, "V": v, "S0": begun}
         given |= {"B": logs, "N": many} if chunk else {"g": decay}
         given |= {"beta": rate} if delta else {}
+        if inverse and chunk:
+            given["X"] = inverse_of(k, logs, rate, chunk).astype(np.float32)
         out, state = np.zeros((heads, tokens, columns)), wide(begun)
         for t in range(tokens):
             state = np.exp(wide(logs)[:, t + 1] - logs[:, t])[:, None, None] * state
@@ -302,8 +324,10 @@ def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
                 new = wide(rate)[:, t, None] * lacks
             state = state + wide(k)[:, t, :, None] * new[:, None]
             out[:, t] = np.einsum("hd,hde->he", wide(q)[:, t], state)
-        make = kinds.delta_rule if delta else kinds.linear_attention
-        return Served(make(depth, subgroups=1, chunk=chunk), given, (out, state), 1e-4)
+        kernel = kinds.linear_attention(depth, subgroups=1, chunk=chunk)
+        if delta:
+            kernel = kinds.delta_rule(depth, subgroups=1, chunk=chunk, inverse=inverse)
+        return Served(kernel, given, (out, state), 1e-4)
 
     return made
 
@@ -414,6 +438,8 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention, chunks": chunks(delta=False),
     "delta rule": chunks(delta=True, chunk=None),
     "delta rule, chunks": chunks(delta=True),
+    "inverses of triangles": inverses,
+    "delta rule, inverses": chunks(delta=True, chunk=16, inverse=True),
 }
 """Each is proved for all sizes."""
 

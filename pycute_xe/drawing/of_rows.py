@@ -125,7 +125,27 @@ class _Dealt:
                 for size in mode.names:
                     if mode - mode.offset == Index(size):
                         given.setdefault(size, extent - mode.offset)
-        return bind_sizes(kernel.operands, shapes, dict.fromkeys(others, 1 << 10) | given)
+        sizes = bind_sizes(kernel.operands, shapes, dict.fromkeys(others, 1 << 10) | given)
+        self._demand_kept(sizes, others - given.keys())
+        return sizes
+
+    def _demand_kept(self, sizes: Mapping[str, int], unknown: set[str]) -> None:
+        """Raise `InputError` where tables break what is assumed of them, as `run` does.
+
+        Of what speaks of a table or of a size that is not given, nothing is known.
+        """
+        computes, modes = self.kernel.computes, {o.name: o.modes for o in self.kernel.operands}
+        known = [
+            one
+            for one in (computes.tables if computes is not None else ())
+            if one.tables <= self.tables.keys()
+            and not any(law.sizes & unknown for law in one.laws(modes))
+        ]
+        if known:
+            from pycute_xe.kernel.spec.table_checks import demand_kept
+
+            given = {n: _integers(n, self.tables[n]) for one in known for n in one.tables}
+            demand_kept("draw", self.kernel.name, known, modes, given, sizes)
 
     # ------------------------------------------------------------ evaluating
 
@@ -404,6 +424,13 @@ def _integer(name: str, value: Any) -> int:
     except TypeError:
         wrong = f"{quoted(value)} is not an integer"
         raise InputError("draw", {"tables": name}, wrong, "give integers") from None
+
+
+def _integers(name: str, table: Any) -> Any:
+    """Return the entries of a table as lists. Raises `InputError` for what is not an integer."""
+    if not _shape(table):
+        return _integer(name, table)
+    return [_integers(name, part) for part in table]
 
 
 def _short(table: Any) -> str:

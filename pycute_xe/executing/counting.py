@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from pycute_xe.kernel import (
     FetchAdd,
     Kernel,
     Load,
+    Loop,
     Mma,
     NamedWait,
     Prefetch,
@@ -28,6 +29,7 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.statements import Touched
+from pycute_xe.kernel.serving.dealt import dealt_tiles
 
 __all__ = ["Work", "work_done", "work_of"]
 
@@ -61,6 +63,23 @@ def work_of(
     kernel itself writes or on a table that is not given, and for a statement that moves what is in
     memory by messages of another kind.
     """
+    for part in _dealt(kernel):
+        yield from _works(part, sizes, inputs, target)
+
+
+def _dealt(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Return a kernel; of one that deals out tickets what each is for, and that they are taken."""
+    takes = [s for s in kernel.statements() if isinstance(s, FetchAdd)]
+    if not takes:
+        return (kernel,)
+    alone = dealt_tiles(kernel)
+    taking = tuple(replace(s, body=tuple(takes)) for s in kernel.body if isinstance(s, Loop))
+    return alone, replace(kernel, body=taking)
+
+
+def _works(
+    kernel: Kernel, sizes: Mapping[str, int], inputs: Mapping[str, Any], target: Target
+) -> Iterator[Work]:
     shapes = {o.name: shape_of(o, sizes) for o in kernel.operands if o.modes}
     placed = {o.name: plan(o, shapes[o.name], target) for o in kernel.operands if o.modes}
     everywhere = grid_space(kernel, sizes, given("run", kernel, inputs))

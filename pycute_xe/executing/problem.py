@@ -15,7 +15,7 @@ from pycute_xe.converting import convert, host_dtype
 from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
-from pycute_xe.kernel.spec.table_checks import broken
+from pycute_xe.kernel.spec.table_checks import demand_kept
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
@@ -351,16 +351,7 @@ def _demand_tables(problem: Problem) -> None:
     kernel = problem.kernel
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands} if assumed else {}
-    for one in assumed:
-        place = broken(one, modes, problem.inputs, problem.sizes)
-        if place is not None:
-            at = ", ".join(f"{name} = {value}" for name, value in place.items())
-            raise InputError(
-                "run",
-                {"kernel": kernel.name, "tables": ", ".join(sorted(one.tables))},
-                f"{one} is assumed, and is not so" + (f" at {at}" if at else ""),
-                "give tables that keep it",
-            )
+    demand_kept("run", kernel.name, assumed, modes, problem.inputs, problem.sizes)
 
 
 def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ _HOMES = {
     "pycute_xe.checking": "Checked",
     "pycute_xe.emitting": "Measurement",
     "pycute_xe.executing": "Report",
+    "pycute_xe.trials": "Needed NeededAssumptions",
     "pycute_xe.verifying": "Proof Verdict",
 }
 """The classes whose values are documents, by module; kinds of statements are in `FITS`."""

@@ -59,7 +59,7 @@ class State(Carried):
     """What a fragment holds when a trip of a recurrence begins, or behind its loop.
 
     ``fragment`` is a name that no other state has; ``name`` is that in the recurrence, and ``at``
-    gives the variables of the loops around it.
+    gives the variables of the loops around it; and its own, where that is not the trip at hand.
     """
 
     recurrence: Recurrence | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -61,6 +62,8 @@ from pycute_xe.holding.nodes import (
     Lost,
     Node,
     Picked,
+    Undefined,
+    contains,
     mapped,
     undecided,
 )
@@ -121,7 +124,8 @@ def follow_recurrence(
     """Return what fragments hold behind a loop, of which nothing is claimed.
 
     ``shared`` are the elements of shared arrays that some trip stores to. What is neither a sum
-    over the trips nor written anew is state, and so is what state needs.
+    over the trips nor written anew is state, and so is what state needs. What a trip stores of
+    state that it has written for the last time is what the next one begins with.
     """
     entry = {name: carried_over(loop, name, before[name], shared) for name in written}
     out = trial(before | entry, False)
@@ -137,7 +141,13 @@ def follow_recurrence(
     }
     entering = Entering(loop, before, out, fresh, known=arrays | begun)
     at_trip = entering.all(tuple(name for name in rest if name not in states))
-    after = trial(before | at_trip, True)
+    stores = any(isinstance(s, (Store, AtomicStore)) for s in walk(loop.body))
+    read = set[str]().union(*(carried_in(out[name], loop.var) for name in states))
+    again = [name for name in sorted(states & read) if _is_written(before[name])] if stores else []
+    later = {name: begun[name].each(_later(recurrence)) for name in again}
+    after = trial(before | at_trip, not later)
+    if later:
+        after |= {n: x for n, x in trial(before | at_trip, True, later).items() if n not in states}
     surely = at_least(loop.stop - loop.start, kernel) >= 1
     result = dict(before)
     for name in written:
@@ -163,6 +173,22 @@ def _states(names: tuple[str, ...], out: Contents, loop: str) -> set[str]:
         if more <= state:
             return state
         state |= more
+
+
+def _is_written(content: Content) -> bool:
+    return not any(contains(part.node, Undefined, Lost) for part in content.parts)
+
+
+def _later(recurrence: Recurrence) -> Callable[[Node], Node]:
+    """Return what turns state with which a trip begins into that with which the next one does."""
+    var = recurrence.loop.var
+
+    def leaf(node: Node) -> Node:
+        if not isinstance(node, State) or node.recurrence is not recurrence:
+            return node
+        return replace(node, at=(*node.at, (var, Index(var) + 1)))
+
+    return lambda node: mapped(node, leaf)
 
 
 def _marker(

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.rope import rope
     from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
     from pycute_xe.kernel.serving.softmax_rows import softmax_rows
+    from pycute_xe.kernel.serving.solve_tril import solve_tril
     from pycute_xe.kernel.spec.expression import (
         Element,
         Expression,
@@ -194,6 +195,7 @@ __all__ = [
     "rope",
     "block_scaled_gemm",
     "softmax_rows",
+    "solve_tril",
     "linear_attention",
     "delta_rule",
     "moe_counts",

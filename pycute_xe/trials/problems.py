@@ -45,6 +45,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.functions import CHOOSING, reduction
+from pycute_xe.kernel.spec.given import as_given
 from pycute_xe.numeric import Numeric
 from pycute_xe.trials.edge_tables import entry, table_sizes, tables_at
 from pycute_xe.trials.work import work_of_subgroup
@@ -261,7 +262,7 @@ def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[s
         else:
             values = partial(_grained, kind, draw, data.grain(operand, operand.name in summed))
         out[operand.name] = Field(kind, shape, values)
-    return out
+    return as_given(kernel, out, sizes)
 
 
 def _grained(

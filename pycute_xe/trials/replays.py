@@ -24,6 +24,7 @@ from pycute_xe.kernel.ir.operands import bind_sizes
 from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
+from pycute_xe.kernel.spec.given import as_given
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
@@ -209,7 +210,7 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     place = one.operand, one.element, one.index
     filled = {**one.filled, **{name: array_of(of) for name, of in one.tables.items()}}
     fields = telling_fields(kernel, known, *place, variant, filled)
-    fields = with_nan_behind(kernel, fields, known)
+    fields = with_nan_behind(kernel, as_given(kernel, fields, known), known)
     shapes = {name: array.shape for name, array in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     name = one.output or kernel.outputs[0].name

@@ -62,7 +62,9 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""Seconds in which tables are tried where nothing was decided."""
+"""Seconds in which tables and states are tried where nothing was decided."""
+BUSY = 3
+"""How much longer a busy machine may take for that."""
 Among: TypeAlias = Literal["telling", "behind", "small"]
 PROBLEMS: Mapping[Among, Callable[..., Iterator[tuple[dict[str, int], Data | None, int]]]] = {
     "telling": problems,
@@ -372,24 +374,34 @@ NO_TABLES = "no tables were found that meet what is assumed of them: assume less
 
 
 def verify_kernel(
-    kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
+    kernel: Kernel,
+    params: Mapping[str, int] | None = None,
+    *,
+    budget: float = BUDGET,
+    patience: int = 1,
 ) -> Verdict:
-    """Prove that a kernel computes what it claims, and try the proof; see `verify`."""
+    """Prove that a kernel computes what it claims, and try the proof; see `verify`.
+
+    ``patience`` is how many times as much as usually is run where nothing was decided.
+    """
     start = perf_counter()
     verdict = prove(kernel, params, budget=budget)
-    with allowed(budget * WORK_A_SECOND, budget - verdict.seconds):
-        tried = _tried(kernel, dict(params or {}), verdict)
+    left = budget - verdict.seconds
+    if verdict.answer == "undecided":
+        left = max(left, BUSY * AFTERWARDS * patience)
+    with allowed(budget * WORK_A_SECOND, left):
+        tried = _tried(kernel, dict(params or {}), verdict, patience)
     return replace(tried, seconds=perf_counter() - start)
 
 
-def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
+def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: int) -> Verdict:
     """Return a verdict whose answers were tried."""
     if verdict.answer == "proved":
         return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
     false = next((p.reason for p in verdict.proofs if p.property == "invariants"), "")
     proofs = tuple(_replayed(kernel, proof, false) for proof in verdict.proofs)
     if all(proof.answer in ("proved", "undecided") for proof in proofs):
-        proofs = _tables_tried(kernel, fixed, proofs)
+        proofs = _tables_tried(kernel, fixed, proofs, patience)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
@@ -397,15 +409,16 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
 
 
 def _tables_tried(
-    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...]
+    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
-    if kernel.computes is None or not kernel.computes.tables:
+    """Return proofs with what a run shows, where nothing was decided of tables or of states."""
+    if kernel.computes is None or not (kernel.computes.tables or kernel.computes.defines):
         return proofs
     place = None
     for among in PROBLEMS:
-        with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
-            _, wrong = trial(kernel, fixed, LIMIT, among)
+        seconds = AFTERWARDS * patience
+        with suppress(TooHardError), allowed(seconds * WORK_A_SECOND, BUSY * seconds):
+            _, wrong = trial(kernel, fixed, LIMIT * patience, among)
             place = _seen_place(kernel, wrong)
         if place is not None:
             break

@@ -123,7 +123,7 @@ def _value(text: str, point: Mapping[str, int]) -> int:
     return index.at(point)
 
 
-STYLES = ("different", "zero", "last")
+STYLES = ("different", "zero", "last", "alike")
 """How entries are filled of which nothing is known."""
 
 
@@ -156,6 +156,8 @@ def _filled(
         array[open_] = flat if below is None else flat % max(1, below)
     if style == "last" and (below := _below(mine, name, point)) is not None:
         array = np.full(shape, max(0, below - 1), np.int64)
+    if style == "alike" and fixed:
+        array = np.full(shape, max(fixed.values()), np.int64)
     for at, value in fixed.items():
         array[at] = value
     return array

@@ -74,6 +74,8 @@ class Naming:
         self.sizes = tuple(self.size_of.values())
         self.grid = tuple(self.variable_of[name] for name, _ in kernel.grid)
         self.type_of = {o.name: o.value_type for o in kernel.operands}
+        computes = kernel.computes
+        self.given = {x.output: x for x in computes.given} if computes is not None else {}
         tables = {
             f"@{o.name}": table_name(number)
             for number, o in enumerate(kernel.operands)

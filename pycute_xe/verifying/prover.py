@@ -461,7 +461,7 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
         name = operand.name
         claim = kernel.computes.known(name) if kernel.computes is not None else None
         index = claim.place if claim else ",".join(map(str, operand.modes))
-        assumed = kernel.computes.assumes if kernel.computes is not None else ()
+        assumed = kernel.computes.granted if kernel.computes is not None else ()
         out += [
             _Asked(
                 f"{name} coverage",

@@ -24,15 +24,9 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import Element
+from pycute_xe.kernel.spec.places import Guard, Situated, is_inside, situated_elements
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import (
-    AnyClaim,
-    Claim,
-    Guard,
-    Situated,
-    is_inside,
-    situated_elements,
-)
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
     Counting,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial, reduce
 from math import copysign, prod
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -37,10 +37,11 @@ from pycute_xe.executing.arrays.values import (
     numbers,
     of_dtype,
     selected,
+    taken,
     widened,
     wrapped,
 )
-from pycute_xe.holding.elements import State
+from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Bound,
     Call,
@@ -60,7 +61,17 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Evaluation", "Run", "demand_room", "reads"]
+__all__ = [
+    "VALUES",
+    "Ahead",
+    "Contents",
+    "Evaluation",
+    "Run",
+    "Trip",
+    "demand_room",
+    "reads",
+    "summed",
+]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -72,20 +83,44 @@ Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 """What a fragment holds, the type of it, and where the elements of a term lie in that."""
 
 
+class Trip(Protocol):
+    """A trip of a recurrence, and the state with which it begins."""
+
+    @property
+    def recurrence(self) -> Recurrence:
+        """The recurrence."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """What the variable of its loop is."""
+        ...
+
+    @property
+    def known(self) -> dict[Any, Any]:
+        """What is known of what depends on it."""
+        ...
+
+    def state(self, ev: Evaluation, term: Lifted) -> Contents:
+        """Return what a fragment holds when it begins, its type, and where a term lies in it."""
+        ...
+
+
 @dataclass(eq=False)
 class Run:
     """What a run has: its kernel, sizes, memory as it was at first, and what was computed before.
 
-    ``tables`` are the operands that indices look up. ``exits`` gives the state of a fragment behind
-    a recurrence, ``asked`` are the states that stores ask for; ``again`` are the operands whose
-    product is asked for more than once. A run of a ``block`` of work-groups shares all but that.
+    ``tables`` are the operands that indices look up. ``over`` gives the state of a fragment in or
+    behind a recurrence that is over, ``asked`` are the states that stores ask for; ``again`` are
+    the operands whose product is asked for more than once. A run of a ``block`` of work-groups
+    shares all but that.
     """
 
     kernel: Kernel
     sizes: Mapping[str, int]
     memory: Mapping[str, Array]
     lifter: Lifter
-    exits: Callable[[Evaluation, Lifted], Contents]
+    over: Callable[[Evaluation, Lifted], Contents]
     tables: Mapping[str, Array] = field(default_factory=dict[str, Array])
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
@@ -127,19 +162,22 @@ def is_narrow(numeric: Numeric) -> bool:
 class Evaluation:
     """Values of terms where ``env`` says what variables are.
 
-    ``own`` are the variables that the evaluation around it does not have.
+    ``own`` are the variables that the evaluation around it does not have, ``inside`` the trips of
+    recurrences in which it is done, the innermost first; ``ahead`` knows what all trips have.
     """
 
     run: Run
     env: dict[str, Field]
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
-    states: Callable[[Evaluation, Lifted], Contents] | None = None
+    inside: tuple[Trip, ...] = ()
+    ahead: Ahead | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
+    products: dict[int, Any] = field(default_factory=dict[int, Any])
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )
@@ -150,7 +188,11 @@ class Evaluation:
         if known is None:
             if self.outer is not None and self.own.isdisjoint(term.names):
                 return self.outer.value(term)
-            known = self.values[term.number] = VALUES[term.kind](self, term)
+            if self.ahead is not None and self.ahead.has(term):
+                known = self.ahead.value(self.ahead.ev.value(term))
+            else:
+                known = VALUES[term.kind](self, term)
+            self.values[term.number] = known
         return known
 
     def factor(self, term: Lifted) -> Value:
@@ -188,6 +230,7 @@ class Evaluation:
         """Let go of values, and of evaluations inside, which know this one."""
         self.values.clear()
         self.factors.clear()
+        self.products.clear()
         self.sums.clear()
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
@@ -202,24 +245,88 @@ class Evaluation:
         """Return an index as a field."""
         return index_field(index, self.env, self.run.look_up)
 
-    def inside(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+    def summed_over(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
         """Return where a sum's body is evaluated, its axis, and what must be below zero."""
         over = term.given[1]
         if over not in self.sums:
-            own = _Over(Axis(1))
-            for bound in over:
-                own = own.within(self, bound)
-            self.sums[over] = own.evaluation(self), own.axis, own.tests
+            self.sums[over] = (
+                self._summed_over(term) if self.ahead is None else self.ahead.sum(self, term)
+            )
         return self.sums[over]
 
+    def _summed_over(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+        own = _Over(Axis(1))
+        for bound in term.given[1]:
+            own = own.within(self, bound)
+        return own.evaluation(self), own.axis, own.tests
+
+    @property
+    def trips(self) -> tuple[Trip, ...]:
+        """The trips of recurrences in which it is done, the innermost first."""
+        return self.inside or (() if self.outer is None else self.outer.trips)
+
     def state(self, term: Lifted) -> Contents:
-        """Return what a fragment holds when a trip begins, and where a term lies in it."""
-        ev: Evaluation | None = self
-        while ev is not None and ev.states is None:
-            ev = ev.outer
-        if ev is None or ev.states is None:
-            raise undecided(f"{term.given[1]} is asked for outside its loop")
-        return ev.states(self, term)
+        """Return what a fragment holds when a trip begins, or behind, and where a term lies in it.
+
+        State of other trips than that at hand is asked for when the recurrence is over.
+        """
+        recurrence, _, behind, outer = term.given
+        if not behind and recurrence.loop.var not in outer:
+            for trip in self.trips:
+                if trip.recurrence is recurrence:
+                    return trip.state(self, term)
+        return self.run.over(self, term)
+
+
+FEW = 1 << 18
+"""Elements of what is evaluated for all trips at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """What does not depend on state, evaluated for all trips of a recurrence: of one of them.
+
+    The trips are an axis of ``ev``, on which the one at hand is point ``at``; terms that name
+    ``state`` are not known before.
+    """
+
+    ev: Evaluation
+    axis: Axis
+    at: int
+    state: str
+
+    def has(self, term: Lifted) -> bool:
+        """Whether a term is evaluated for all trips: it needs no state, and is not large."""
+        if self.state in term.names:
+            return False
+        fields = (self.ev.env[name] for name in term.names if name in self.ev.env)
+        return prod(axis.size for axis in joined(x.axes for x in fields)) <= FEW
+
+    def value(self, value: Value) -> Value:
+        """Return a value of all trips at the trip at hand."""
+        if self.axis not in value.axes:
+            return value
+        index = (*(slice(None),) * value.axes.index(self.axis), self.at)
+        axes = tuple(axis for axis in value.axes if axis is not self.axis)
+        return Value(axes, taken(value.array, index), value.type)
+
+    def field(self, field: Field) -> Field:
+        """Return a field of all trips at the trip at hand."""
+        out = Field(field.offset)
+        for axes, part in field.parts:
+            if self.axis in axes:
+                part = np.asarray(part.take(self.at, axes.index(self.axis)), np.int64)
+                axes = tuple(axis for axis in axes if axis is not self.axis)
+            out = out + (Field(0, ((axes, part),)) if axes else Field(int(part)))
+        return out
+
+    def sum(self, ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+        """Return where a sum's body is evaluated in the trip at hand: over what all trips have."""
+        inner, axis, tests = self.ev.summed_over(term)
+        own = {name: self.field(inner.env[name]) for name in inner.own}
+        ahead = replace(self, ev=inner)
+        at = Evaluation(ev.run, {**ev.env, **own}, ev, inner.own, ahead=ahead)
+        return at, axis, tuple(map(self.field, tests))
 
 
 def reads(run: Run, env: dict[str, Field], terms: Iterable[Lifted]) -> Iterator[tuple[Field, ...]]:
@@ -361,14 +468,13 @@ def _converted(ev: Evaluation, term: Lifted) -> Value:
 
 def _summed(ev: Evaluation, term: Lifted) -> Value:
     how, _, numeric = term.given
-    inner, axis, tests = ev.inside(term)
+    inner, axis, tests = ev.summed_over(term)
     body = inner.value(term.parts[0])
     if numeric is None:
         numeric = body.type if body.type.kind == "float" else INTEGERS
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
     array = numbers(body, numeric)
-    row = reduction(how)
-    nothing = row.start(array.dtype)
+    nothing = reduction(how).start(array.dtype)
     axes = joined((body.axes, *(test.axes for test in tests)))
     if axis not in axes:
         axes = (*axes, axis)
@@ -377,9 +483,14 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
     if not all(test.range[1] < 0 for test in tests if axis.size):
         mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
         values = selected(mask, values, np.full((1,) * len(axes), nothing, array.dtype), axes)
-    at, values = axes.index(axis), whole(values, axes)
-    totals = _reduced(row.ufunc(), values, at, nothing)
-    return Value(tuple(a for a in axes if a is not axis), totals, numeric)
+    return summed(Value(axes, whole(values, axes), numeric), axis, how)
+
+
+def summed(value: Value, axis: Axis, how: str = "sum") -> Value:
+    """Return the sum of a value, or another reduction, over one of its axes."""
+    row, at = reduction(how), value.axes.index(axis)
+    totals = _reduced(row.ufunc(), value.array, at, row.start(value.array.dtype))
+    return Value(tuple(a for a in value.axes if a is not axis), totals, value.type)
 
 
 @recorded
@@ -424,7 +535,7 @@ def _common(one: Numeric, other: Numeric) -> Numeric:
 
 
 def _state(ev: Evaluation, term: Lifted) -> Value:
-    array, numeric, places = ev.run.exits(ev, term) if term.given[2] else ev.state(term)
+    array, numeric, places = ev.state(term)
     axes, elements = gathered(array, places)
     return Value(axes, elements, numeric)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count as counted
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from pycute_xe.executing.arrays.terms import (
     names_of,
     separated,
 )
-from pycute_xe.holding.contents import loop_over
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -47,17 +46,19 @@ from pycute_xe.holding.nodes import (
     mapped,
     undecided,
 )
-from pycute_xe.kernel import Index
+from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.numeric import as_numeric
 
 __all__ = [
     "apart_of",
     "boxed",
-    "coordinates_of",
+    "is_inside",
+    "named",
     "needed_by",
-    "nodes_of",
     "outside_of",
+    "reached",
     "space_of",
     "lift",
     "steps_of",
@@ -150,28 +151,22 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Registers:
     """
     if (id(recurrence), name) in lifter.spaces:
         return lifter.spaces[id(recurrence), name]
-    if (id(recurrence), name) in lifter.begun:
-        raise undecided(
-            f"{name} in {loop_over(recurrence.loop.var)} depends on a loop inside of it"
-        )
-    lifter.begun.add((id(recurrence), name))
-    columns_by_name = _columns_of(lifter, recurrence, name)
-    for one, columns in columns_by_name.items():
-        if (id(recurrence), one) not in lifter.spaces:
-            lifter.spaces[id(recurrence), one] = _space(lifter, recurrence, one, columns)
+    for (one, own), columns in _columns_of(lifter, recurrence, name).items():
+        if (id(one), own) not in lifter.spaces:
+            lifter.spaces[id(one), own] = _space(lifter, one, own, columns)
     return lifter.spaces[id(recurrence), name]
 
 
-def _columns_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, list[_Column]]:
+def _columns_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[Part, list[_Column]]:
     """Return what tells registers of a fragment apart, and of those whose state it needs."""
-    needed = needed_by(recurrence, (name,))
-    columns_of = {one: _columns(lifter, recurrence, one) for one in needed}
-    pairs = [(one, state) for one in needed for state in _states_in(recurrence, one)]
+    needed = reached(recurrence, (name,))
+    columns_of = {part: _columns(lifter, *part) for part in needed}
+    pairs = [(part, state) for part in needed for state in _states_in(*part)]
     for _ in range(len(needed) + 2):
         changed = [
-            _add(columns_of[one], column.label, _gathered(column.numbers, state))
-            for one, state in pairs
-            for column in tuple(columns_of[state.name])
+            _add(columns_of[part], column.label, _gathered(column.numbers, state))
+            for part, state in pairs
+            for column in tuple(columns_of[_part(state)])
         ]
         if not any(changed):
             return columns_of
@@ -255,11 +250,6 @@ def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[_Column]
             _add(out, f"{leaf.operand}.{i}", np.broadcast_to(column, shape))
     if SUBGROUP_INDEX in free_of(lifter, nodes_of(recurrence, name)):
         _add(out, "subgroup", np.broadcast_to(np.arange(shape[0])[:, None], shape))
-    for state in _ends(nodes_of(recurrence, name)):
-        if isinstance(state, State) and state.recurrence not in (None, recurrence):
-            space = space_of(lifter, state.recurrence, state.name)
-            for column in coordinates_of(space):
-                _add(out, state.name, np.broadcast_to(_gathered(column, state), shape))
     return out
 
 
@@ -275,31 +265,62 @@ def _ends(nodes: tuple[Node, ...]) -> list[Node]:
     return out
 
 
+Part: TypeAlias = tuple[Recurrence, str]
+"""A recurrence and a fragment that it carries on."""
+
+
+def _part(state: State) -> Part:
+    if state.recurrence is None:
+        raise undecided(f"{state.fragment} is carried over")
+    return state.recurrence, state.name
+
+
 @lru_cache(maxsize=256)
 def _states_in(recurrence: Recurrence, name: str) -> list[State]:
-    ends = _ends(nodes_of(recurrence, name))
-    return [x for x in ends if isinstance(x, State) and x.recurrence is recurrence]
+    return [x for x in _ends(nodes_of(recurrence, name)) if isinstance(x, State)]
+
+
+@lru_cache(maxsize=256)
+def reached(recurrence: Recurrence, names: tuple[str, ...]) -> list[Part]:
+    """Return the fragments of all recurrences whose state those of some names need, and these."""
+    out = [(recurrence, name) for name in dict.fromkeys(names)]
+    for part in out:
+        needs = dict.fromkeys(map(_part, _states_in(*part)))
+        out += [other for other in needs if other not in out]
+    return out
 
 
 def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
-    """Return the fragments whose state those of some names need, themselves among them."""
-    out = list(dict.fromkeys(names))
-    for one in out:
-        needs = dict.fromkeys(state.name for state in _states_in(recurrence, one))
-        out += [other for other in needs if other not in out]
-    return out
+    """Return those of one recurrence alone."""
+    return [name for one, name in reached(recurrence, tuple(names)) if one is recurrence]
+
+
+def named(recurrence: Recurrence) -> str:
+    """Return what a term names that depends on the state with which a trip begins."""
+    return f"state {id(recurrence)}"
+
+
+def is_inside(one: Recurrence, other: Recurrence) -> bool:
+    """Whether a recurrence is in the loop of another one."""
+    return any(x is other.loop for x in one.around)
 
 
 @lru_cache(maxsize=256)
 def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[str]:
     """Return the variables outside a recurrence on which a fragment's state depends."""
-    loop = recurrence.loop
-    variables = set(loop.start.names | loop.stop.names)
-    for one in needed_by(recurrence, (name,)):
-        variables |= free_of(lifter, nodes_of(recurrence, one))
-    return frozenset(variables - {loop.var, SUBGROUP_INDEX})
+    variables, bound = set[str](), {SUBGROUP_INDEX, recurrence.loop.var}
+    for one, own in reached(recurrence, (name,)):
+        loop = one.loop
+        variables |= loop.start.names | loop.stop.names | free_of(lifter, nodes_of(one, own))
+        if is_inside(recurrence, one):
+            variables |= {loop.var, named(one)}
+        else:
+            inner = (x for x in one.around if isinstance(x, Loop) and x not in recurrence.around)
+            bound |= {loop.var, *(x.var for x in inner)}
+    return frozenset(variables - bound)
 
 
+F32 = as_numeric("f32")
 ROOM = 1 << 23
 """Numbers of a table of places."""
 
@@ -436,8 +457,39 @@ def _totalled(
     body = inner.of(node.body)
     names, more = bounds_of(tuple(over))
     given = node.how, tuple(over), node.type
+    order = _order(body, tile) if tiles else None
+    outside = tuple[Lifted, ...]()
+    if tiles and len(tiles) == len(node.over) and (node.how, node.type) == ("sum", F32):
+        body, outside = _taken_out(walk.lifter, body, names)
     summed = walk.lifter.make(Summed, given, (body,), (), names, more - names)
-    return summed, _order(body, tile) if tiles else None
+    for one in outside:
+        summed = walk.lifter.make(Call, ("mul", F32), (summed, one))
+    return summed, order
+
+
+def _taken_out(
+    lifter: Lifter, body: Lifted, names: frozenset[str]
+) -> tuple[Lifted, tuple[Lifted, ...]]:
+    """Return what is left of a sum's body without factors that are the same in all of its terms."""
+    factors = _factors(body)
+    outside = tuple(x for x in factors if not x.names & names)
+    inside = [x for x in factors if x.names & names]
+    if not inside or not outside:
+        return body, ()
+    left = inside[0]
+    for one in inside[1:]:
+        left = lifter.make(Call, ("mul", F32), (left, one))
+    return left, outside
+
+
+def _factors(term: Lifted) -> list[Lifted]:
+    """Return what is multiplied to make a term of float32, zeros that are added left out."""
+    if term.kind is Call and term.given == ("mul", F32):
+        return [x for part in term.parts for x in _factors(part)]
+    if term.kind is Call and term.given == ("add", F32):
+        rest = [x for x in term.parts if x.kind is not Number or x.given[0] != 0]
+        return _factors(rest[0]) if len(rest) == 1 else [term]
+    return [term]
 
 
 def _other(name: str, used: set[str]) -> str:
@@ -455,7 +507,8 @@ def _order(body: Lifted, tile: str) -> Ints | None:
 
 
 def _places(term: Lifted) -> Iterator[Place]:
-    yield from term.places
+    if term.kind is not Choice:
+        yield from term.places
     for part in term.parts:
         yield from _places(part)
 
@@ -491,7 +544,7 @@ def _state(walk: _Walk, node: State) -> Lifted:
         places.append(walk.table(Index(), node.picked(numbers), None, node.bound))
     places += [walk.place(value, ()) for _, value in node.at]
     outer = tuple(var for var, _ in node.at)
-    names = frozenset({f"state {id(recurrence)}"}) if not node.behind else frozenset[str]()
+    names = frozenset({named(recurrence)}) if not node.behind else frozenset[str]()
     more = outside_of(walk.lifter, recurrence, node.name) | names
     given = (recurrence, node.name, node.behind, outer)
     state = walk.lifter.make(State, given, (), tuple(places))

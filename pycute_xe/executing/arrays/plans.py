@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -14,19 +14,20 @@ from pycute_xe.executing.arrays.faults import demand_sound, waits
 from pycute_xe.executing.arrays.lifting import needed_by, steps_of
 from pycute_xe.executing.arrays.products import product_of
 from pycute_xe.executing.arrays.recording import Changed, Tape
-from pycute_xe.executing.arrays.scanning import exits
 from pycute_xe.executing.arrays.storing import Stored, Written, store, stores_of, written
 from pycute_xe.executing.arrays.terms import Lifter
+from pycute_xe.executing.arrays.trips import over
 from pycute_xe.executing.arrays.values import copied
 from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.contents import Followed
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.nodes import undecided
-from pycute_xe.kernel import Kernel, Load, Loop
+from pycute_xe.kernel import FetchAdd, Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.ir.identities import identified
+from pycute_xe.kernel.serving.dealt import dealt_tiles
 
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
@@ -113,7 +114,7 @@ class Plan:
             elif name not in memory:
                 memory[name] = copied(array) if name in self.loaded else array
         run = Run(
-            kernel, problem.sizes, memory, self.lifter, exits, tables, types=types, again=again
+            kernel, problem.sizes, memory, self.lifter, over, tables, types=types, again=again
         )
         demand_sound(run, self.followed)
         places = tuple(written(run, one, self.looked) for one in self.stores)
@@ -158,6 +159,9 @@ def _planned(kernel: Kernel) -> Plan:
     followed, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
     stores = stores_of(lifter, followed.writes, waits(kernel))
     _lift_recurrences(lifter)
+    roots = [*(one.term for one in stores), *(x for pair in lifter.stepped.values() for x in pair)]
+    every = dict.fromkeys(x for root in roots for x in root.every())
+    lifter.states = tuple(x for x in every if x.kind is State)
     return Plan(kernel, followed, lifter, stores, _again(lifter))
 
 
@@ -182,12 +186,15 @@ def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
 
 
 def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
-    """Return the outputs of a problem.
+    """Return the outputs of a problem. Each ticket has a work-group of its own.
 
-    Raises `UndecidableError` for what arrays do not tell: another machine has to run it.
+    Raises `KernelError` for tickets that do not deal out work, `UndecidableError` for what arrays
+    do not tell: another machine has to run it.
     """
     if problem.empty:
         raise undecided("an extent is zero")
+    if any(isinstance(s, FetchAdd) for s in problem.kernel.statements()):
+        return run_on_arrays(replace(problem, kernel=dealt_tiles(problem.kernel)))
     if any("__" in name for name in _names(problem.kernel)):
         return _by_identities(problem)
     left = plan(problem.kernel).run(problem)

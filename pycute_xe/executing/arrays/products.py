@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pycute_xe.converting import host_dtype
+from pycute_xe.executing.arrays.contracting import product_value
 from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run, demand_room
 from pycute_xe.executing.arrays.terms import (
     Axis,
@@ -24,7 +25,7 @@ from pycute_xe.executing.arrays.values import (
     selected,
     widened,
 )
-from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, undecided
+from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, Summed, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
@@ -70,7 +71,7 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
 
 def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
     """Return the products that a sum is made of, and what each is summed over."""
-    inner, axis, tests = ev.inside(term)
+    inner, axis, tests = ev.summed_over(term)
     masks = tuple((test, True) for test in tests)
     products = _products(inner, term.parts[0])
     return [(axis, replace(one, tests=(*one.tests, *masks)) if masks else one) for one in products]
@@ -136,7 +137,7 @@ def product_of(term: Lifted) -> tuple[str, str] | None:
 
 def _part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
     """Return elements of the product of two whole operands, which is computed once."""
-    inner, axis, tests = ev.inside(term.parts[1])
+    inner, axis, tests = ev.summed_over(term.parts[1])
     leaves = term.parts[1].parts[0].parts
     ends: list[tuple[str, int, Ints]] = []
     for leaf in leaves:
@@ -187,3 +188,4 @@ def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
 
 
 VALUES[Accumulated] = _accumulated
+VALUES[Summed] = product_value

@@ -15,7 +15,7 @@ import numpy as np
 
 from pycute_xe.kernel.arrays import Array
 
-__all__ = ["Changed", "Tape", "decided", "recorded", "unrecorded"]
+__all__ = ["Changed", "Recorded", "Tape", "decided", "recorded", "unrecorded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,24 +1,33 @@
-"""Recurrences trip by trip: the state of all work-groups of a block, in coordinates of operands.
+"""Recurrences in coordinates of operands: the state of all work-groups of a block.
 
 The points of a state are those of a few lines: a line has the work-groups and the coordinates that
 choose places together, as the tile and the row in it choose a query. Of a line only those points
-are followed that a store asks for, and in each trip only those whose state it changes.
+are followed that a store asks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from itertools import product
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import Contents, Evaluation, Run, reads
-from pycute_xe.executing.arrays.lifting import needed_by, outside_of, space_of, steps_of
-from pycute_xe.executing.arrays.recording import recorded
+from pycute_xe.executing.arrays.evaluation import (
+    Evaluation,
+    Run,
+    Trip,
+    reads,
+)
+from pycute_xe.executing.arrays.lifting import (
+    is_inside,
+    needed_by,
+    outside_of,
+    reached,
+    space_of,
+    steps_of,
+)
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -33,17 +42,14 @@ from pycute_xe.executing.arrays.terms import (
     run_of,
     whole,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, gathered, selected
-from pycute_xe.holding.elements import Recurrence, State
-from pycute_xe.holding.nodes import Choice, undecided
-from pycute_xe.kernel.arrays import Array, Ints
+from pycute_xe.executing.arrays.values import gathered
+from pycute_xe.holding.elements import Recurrence
+from pycute_xe.holding.nodes import undecided
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
 
-__all__ = ["exits"]
-
-BLOCK = 1 << 14
-"""Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
+__all__ = ["Part", "Scan", "asked_of", "is_own", "scan_of"]
 
 # ------------------------------------------------------------ coordinates
 
@@ -79,7 +85,7 @@ class _Line:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """A fragment's state: of which groups and coordinates it is a function, and its terms."""
 
     name: str
@@ -91,28 +97,29 @@ class _Part:
 
 
 @dataclass(eq=False)
-class _Scan:
+class Scan:
     """A recurrence of a block of work-groups: its groups of points, parts and lines."""
 
     run: Run
     recurrence: Recurrence
     groups: list[Points]
-    parts: dict[str, _Part]
+    parts: dict[str, Part]
     axes: dict[Key, Axis]
     env: dict[str, Field]
+    inside: tuple[Trip, ...]
 
     def fields(self, ev: Evaluation, term: Lifted) -> dict[Key, Field]:
         """Return for each group and coordinate of a fragment where a term lies in it."""
-        _, name, behind, outer = term.given
+        _, name, _, outer = term.given
         part, env = self.parts[name], dict(ev.env)
         own = zip(part.space.names, term.places, strict=False)
         out: dict[Key, Field] = {name: ev.place(place) for name, place in own}
         for var, place in zip(outer, term.places[len(part.space.names) :], strict=True):
-            if behind:
-                env[var] = ev.place(place)
+            env[var] = ev.place(place)
         for key in part.keys:
             if isinstance(key, int):
-                out[key] = _number_of(self.groups[key], env) if behind else env[_numbered(key)]
+                own = env.get(_numbered(self.recurrence, key))
+                out[key] = _number_of(self.groups[key], env) if own is None else own
         return out
 
     def where(self, ev: Evaluation, term: Lifted, starts: Sequence[int] = ()) -> tuple[Field, ...]:
@@ -123,7 +130,7 @@ class _Scan:
         first = starts or [0] * len(where)
         return tuple(x + Field(-start) for x, start in zip(where, first, strict=True))
 
-    def lines_of(self, part: _Part) -> list[int]:
+    def lines_of(self, part: Part) -> list[int]:
         """Return the numbers of the lines that a part has."""
         return [i for i, line in enumerate(self.lines) if set(line.keys) & set(part.keys)]
 
@@ -188,30 +195,53 @@ class _Scan:
         parts = self.parts.values()
         return list(dict.fromkeys(x for p in parts for t in (p.start, p.step) for x in t.every()))
 
+    def _states(self) -> list[Lifted]:
+        """Return the terms that ask for state of it."""
+        return [x for x in self.run.lifter.states if x.given[0] is self.recurrence]
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The fragments of which others ask what each trip began with."""
+        own = {x.number for x in self._terms()}
+        states = [x for x in self._states() if not x.given[2]]
+        var = self.recurrence.loop.var
+        return frozenset(x.given[1] for x in states if x.number not in own or var in x.given[3])
+
+    @cached_property
+    def trips(self) -> range:
+        """The trips that some work-groups do."""
+        loop, look_up = self.recurrence.loop, self.run.look_up
+        start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
+        return trips(loop, start.range[0], max(start.range[0], stop.range[1]))
+
+    @property
+    def nests(self) -> bool:
+        """Whether recurrences inside of it need its state, and are followed in its trips."""
+        every = reached(self.recurrence, tuple(self.parts))
+        return any(is_inside(one, self.recurrence) for one, _ in every)
+
     def _free(self, bundles: Iterable[tuple[Key, ...]]) -> set[Key]:
         """Return the keys along which a point's state needs no other's, and stores alone ask."""
         asked = {id(term) for _, term in self.run.asked}
-        every = self.run.lifter.terms.values()
-        states = [x for x in every if x.kind is State and x.given[0] is self.recurrence]
-        if any(x.given[2] and id(x) not in asked for x in states):
+        own, states = {x.number for x in self._terms()}, self._states()
+        if self.kept or any(x.given[2] and id(x) not in asked for x in states):
             return set()
-        own = {x.number for x in self._terms()}
         bound = {
             name
             for x in states
             if not x.given[2] and x.number in own
             for name, place in zip(self.parts[x.given[1]].space.names, x.places, strict=False)
-            if not _is_own(place, name, self.axes[name].size)
+            if not is_own(place, name, self.axes[name].size)
         }
         return {key for keys in bundles for key in keys} - bound
 
 
-def _numbered(group: int) -> str:
+def _numbered(recurrence: Recurrence, group: int) -> str:
     """Return the name of the number of a point of a group, which no variable has."""
-    return f"point of {group}"
+    return f"point of {group} of {id(recurrence)}"
 
 
-def _is_own(place: Place, name: str, count: int) -> bool:
+def is_own(place: Place, name: str, count: int) -> bool:
     """Whether a place is the coordinate of a name."""
     if place.base.terms or place.base.offset or len(place.parts) > 1:
         return False
@@ -242,248 +272,32 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
     return Field(0, ((axes, whole(numbers, axes)),)) if axes else Field(int(numbers))
 
 
-# ------------------------------------------------------------ exits
+def asked_of(run: Run, recurrence: Recurrence) -> tuple[str, ...]:
+    """Return the fragments of a recurrence whose state is asked for."""
+    return tuple(name for key, name in run.lifter.spaces if key == id(recurrence))
 
 
-def exits(ev: Evaluation, term: Lifted) -> Contents:
-    """Return the state of a fragment behind a recurrence, its type, and where a term lies in it."""
-    run, recurrence, name = ev.run, term.given[0], term.given[1]
-    key = "exits", id(recurrence), id(run.block)
-    if key not in run.known:
-        scan = _scan(run, recurrence)
-        run.known[key] = scan, _followed(scan)
-    scan, state = run.known[key]
-    return state[name], scan.parts[name].type, scan.where(ev, term)
-
-
-def _scan(run: Run, recurrence: Recurrence) -> _Scan:
-    asked = [name for key, name in run.lifter.spaces if key == id(recurrence)]
+def scan_of(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> Scan:
+    """Return a recurrence in coordinates: of a block of work-groups, inside some trips."""
     groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
-    if run.block is not None:
-        groups = [group.within(run.block) for group in groups]
+    blocks = [Points({x.recurrence.loop.var: np.array([x.number])}) for x in inside]
+    for block in (*blocks, *([] if run.block is None else [run.block])):
+        groups = [group.within(block) for group in groups]
     if not all(group.size for group in groups):
         raise undecided("the state of a loop that no work-group enters is asked for")
-    parts: dict[str, _Part] = {}
-    for name in needed_by(recurrence, asked):
+    parts: dict[str, Part] = {}
+    for name in needed_by(recurrence, asked_of(run, recurrence)):
         space = space_of(run.lifter, recurrence, name)
         start, step = steps_of(run.lifter, recurrence, name)
         outside = outside_of(run.lifter, recurrence, name)
         mine = tuple(i for i, g in enumerate(groups) if g.columns.keys() & outside)
-        parts[name] = _Part(name, (*mine, *space.names), space, run.types[name], start, step)
+        parts[name] = Part(name, (*mine, *space.names), space, run.types[name], start, step)
     axes, env = dict[Key, Axis](), constants(run.sizes)
     for i in sorted({key for part in parts.values() for key in part.keys if isinstance(key, int)}):
         axes[i] = Axis(groups[i].size)
         env |= groups[i].with_axis(axes[i])
-        env[_numbered(i)] = Field(0, (((axes[i],), np.arange(axes[i].size)),))
+        env[_numbered(recurrence, i)] = Field(0, (((axes[i],), np.arange(axes[i].size)),))
     for part in parts.values():
         pairs = zip(part.space.names, part.space.index.shape, strict=True)
         env |= part.space.env(tuple(axes.setdefault(name, Axis(count)) for name, count in pairs))
-    return _Scan(run, recurrence, groups, parts, axes, env)
-
-
-# ------------------------------------------------------------ trips
-
-
-def _blocks(scan: _Scan) -> list[_Block]:
-    """Return the parts of a scan by ranges of its lines, so that a block has not too many rows."""
-    columns = {part.space.names[-1] for part in scan.parts.values() if len(part.space.names) > 1}
-    groups = [[scan.axes[k].size for k in x.keys if isinstance(k, int)] for x in scan.lines]
-    rows = 1
-    splits = [
-        bool(own) and not columns & set(line.keys)
-        for own, line in zip(groups, scan.lines, strict=True)
-    ]
-    for own, line, split in zip(groups, scan.lines, splits, strict=True):
-        if not split:
-            rows *= prod(own) if columns & set(line.keys) else line.size
-    left = max(1, BLOCK // rows)
-    ranges: list[list[range]] = []
-    for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
-        size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
-        left = max(1, left // size) if split else left
-        ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
-    return [_Block(scan, each) for each in product(*ranges)]
-
-
-def _followed(scan: _Scan) -> dict[str, Array]:
-    """Return the state of each fragment behind the loop."""
-    blocks = _blocks(scan)
-    states = [block.followed() for block in blocks]
-    if len(blocks) == 1:
-        return states[0]
-    out: dict[str, Array] = {}
-    for name, part in scan.parts.items():
-        own = scan.lines_of(part)
-        shape = tuple(scan.lines[i].size for i in own)
-        into = tuple(tuple(slice(x.ranges[i].start, x.ranges[i].stop) for i in own) for x in blocks)
-        out[name] = _put_together(shape, into, *(state[name] for state in states))
-    return out
-
-
-@recorded
-def _put_together(
-    shape: tuple[int, ...], into: tuple[tuple[slice, ...], ...], *parts: Array
-) -> Array:
-    out = np.empty(shape, parts[0].dtype)
-    for where, part in zip(into, parts, strict=True):
-        out[where] = part
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class _Trip:
-    """A trip: where it is evaluated, and which points of which axis do it; None for all.
-
-    ``tests`` are below zero where it is done, where they are of several axes.
-    """
-
-    ev: Evaluation
-    axis: Axis | None = None
-    some: tuple[Axis, slice | Ints] | None = None
-    tests: tuple[Field, ...] = ()
-
-
-class _Block:
-    """The trips of a recurrence for ranges of its lines."""
-
-    def __init__(self, scan: _Scan, ranges: tuple[range, ...]) -> None:
-        """Take the points of the lines as axes."""
-        self.scan, self.ranges = scan, ranges
-        self.lines = [Axis(len(one)) for one in ranges]
-        change: dict[Axis, tuple[Axis, Ints]] = {}
-        for line, axis, some in zip(scan.lines, self.lines, ranges, strict=True):
-            for key, column in zip(line.keys, line.columns, strict=True):
-                change[scan.axes[key]] = axis, column[some.start : some.stop]
-        self.env = {name: _folded(one.moved(change)) for name, one in scan.env.items()}
-        self.outer = Evaluation(scan.run, self.env)
-        parts = scan.parts.items()
-        self.axes = {n: tuple(self.lines[i] for i in scan.lines_of(part)) for n, part in parts}
-        self.guard = _guard(scan.parts.values())
-        recurrence = scan.recurrence
-        self.own = frozenset({recurrence.loop.var, f"state {id(recurrence)}"})
-        self.state: dict[str, Array] = {}
-
-    # -------------------------------------------------------- places
-
-    def trips(self) -> Iterator[_Trip]:
-        """Yield the trips that some points do."""
-        loop, run = self.scan.recurrence.loop, self.scan.run
-        start, stop = (index_field(i, self.env, run.look_up) for i in (loop.start, loop.stop))
-        for number in trips(loop, start.range[0], stop.range[1]):
-            env = {**self.env, loop.var: Field(number)}
-            tests = [start + Field(-number - 1), stop * -1 + Field(number)]
-            if self.guard is not None:
-                tests.append(Evaluation(run, env).place(self.guard))
-            trip = self._trip(env, [test for test in tests if test.range[1] >= 0])
-            if trip is not None:
-                yield trip
-
-    def _trip(self, env: dict[str, Field], tests: list[Field]) -> _Trip | None:
-        """Return a trip that is done where tests are below zero, None where they nowhere are."""
-        every = Evaluation(self.scan.run, env, self.outer, self.own, self.entry)
-        if not tests:
-            return _Trip(every)
-        if any(test.range[0] >= 0 for test in tests):
-            return None
-        along, *others = joined(test.axes for test in tests)
-        if others or any(along not in own for own in self.axes.values()):
-            return _Trip(every, tests=tuple(tests))
-        goes = np.logical_and.reduce([test.over((along,)) < 0 for test in tests])
-        which = np.flatnonzero(goes)
-        if which.size in (0, goes.size):
-            return _Trip(every) if which.size else None
-        axis, first = Axis(which.size), run_of(which)
-        change = {along: (axis, which)}
-        moved = {name: _folded(x.moved(change)) for name, x in env.items() if along in x.axes}
-        own = frozenset(moved) | self.own
-        some = which if first is None else slice(first, first + which.size)
-        return _Trip(replace(every, env=env | moved, own=own), along, (axis, some))
-
-    def entry(self, ev: Evaluation, term: Lifted) -> Contents:
-        """Return what a fragment holds when a trip begins, and where a term lies in it."""
-        name, scan = term.given[1], self.scan
-        starts = [self.ranges[i].start for i in scan.lines_of(scan.parts[name])]
-        return self.state[name], scan.parts[name].type, scan.where(ev, term, starts)
-
-    # -------------------------------------------------------- values
-
-    def followed(self) -> dict[str, Array]:
-        """Return what each fragment holds behind the loop."""
-        parts, outer = self.scan.parts.values(), self.outer
-        self.state = {
-            p.name: _whole(outer.value(p.start), self.axes[p.name], p.type) for p in parts
-        }
-        for trip in self.trips():
-            self._follow(trip)
-            trip.ev.forget()
-        outer.forget()
-        return self.state
-
-    def _follow(self, trip: _Trip) -> None:
-        """Put what a trip leaves into the state."""
-        new: dict[str, Array] = {}
-        for part in self.scan.parts.values():
-            own = self.axes[part.name]
-            if trip.some is not None:
-                own = tuple(trip.some[0] if axis is trip.axis else axis for axis in own)
-            step = part.step if self.guard is None else part.step.parts[0]
-            new[part.name] = _whole(trip.ev.value(step), own, part.type)
-            if trip.tests:
-                new[part.name] = self._mixed(part.name, new[part.name], trip.tests)
-        if trip.some is None:
-            self.state = new
-            return
-        for name, array in new.items():
-            mode = next(i for i, axis in enumerate(self.axes[name]) if axis is trip.axis)
-            index = (slice(None),) * mode + (trip.some[1],)
-            self.state[name] = _with(self.state[name], index, array)
-
-    def _mixed(self, name: str, step: Array, tests: tuple[Field, ...]) -> Array:
-        """Return what a trip leaves where it is done, and elsewhere the state as it was."""
-        own = self.axes[name]
-        if any(axis not in own for test in tests for axis in test.axes):
-            raise undecided("a state depends on more than its coordinates tell")
-        goes: Any = reduce(np.logical_and, (test.negative(own) for test in tests))
-        return selected(goes, step, self.state[name], own)
-
-
-@recorded
-def _with(array: Array, index: Any, new: Array) -> Array:
-    """Return a copy of an array with other elements at some places."""
-    out = array.copy()
-    out[index] = new
-    return out
-
-
-def _guard(parts: Iterable[_Part]) -> Place | None:
-    """Return the condition outside of which no fragment changes, if there is one."""
-    places: dict[object, Place] = {}
-    for part in parts:
-        if part.step.kind is not Choice:
-            return None
-        rest = part.step.parts[1]
-        same = rest.kind is State and rest.given[1] == part.name and not rest.given[2]
-        sizes = zip(rest.places, part.space.names, part.space.index.shape, strict=False)
-        if not same or not all(_is_own(place, name, size) for place, name, size in sizes):
-            return None
-        (place,) = part.step.places
-        tables = tuple((names, x.shape, x.tobytes()) for names, x in place.parts)
-        places[place.base, tables] = place
-    first, *others = places.values()
-    return None if others else first
-
-
-def _folded(field: Field) -> Field:
-    """Return a field whose parts that are the same everywhere are in its offset."""
-    out = Field(field.offset)
-    for axes, numbers in field.parts:
-        same = numbers.size and not (numbers != numbers.flat[0]).any()
-        out = out + (Field(int(numbers.flat[0])) if same else Field(0, ((axes, numbers),)))
-    return out
-
-
-def _whole(value: Value, axes: tuple[Axis, ...], numeric: Numeric) -> Array:
-    """Return a value of a fragment's type over all axes of its state."""
-    if any(axis not in axes for axis in value.axes):
-        raise undecided("a state depends on more than its coordinates tell")
-    return as_type(value, numeric).whole(axes)
+    return Scan(run, recurrence, groups, parts, axes, env, inside)

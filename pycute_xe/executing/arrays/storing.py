@@ -371,13 +371,15 @@ def _split(field: Field, axis: Axis, index: Ints, news: tuple[Axis, ...]) -> Fie
 def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -> Written:
     """Make one axis of those that choose a place along one mode only, of places inside.
 
-    Not where an operand is read along some of them alone: it would be gathered for each element.
+    Not where an operand, or state, is read along some of them alone: it would be gathered for each
+    element.
     """
     ev = Evaluation(run, env)
     at, tests = _places(ev, one), tuple(map(ev.place, one.tests))
     read = {
         frozenset(joined(x.axes for x in places)) for places in reads(run, env, one.term.every())
     }
+    carried = {frozenset(axes) for axes in _trips(env, one.term)}
     owners: dict[Axis, set[int]] = {}
     for mode, place in enumerate(at):
         for axis in place.axes:
@@ -386,6 +388,13 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
     change: dict[Axis, tuple[Axis, Ints]] = {}
     for mode, place in enumerate(at):
         mine = tuple(axis for axis in place.axes if owners[axis] == {mode})
+        if len(mine) == len(place.axes) and any(
+            x & set(mine) and not x >= set(mine) for x in carried
+        ):
+            numbers = place.over(mine).reshape(-1)
+            inside = numbers.min() >= 0 and numbers.max() < shape[mode]
+            apart = apart and bool(inside) and np.unique(numbers).size == numbers.size
+            continue
         if len(mine) < len(place.axes) or any(_spreads(each, mine) for each in read):
             apart = False
             continue
@@ -401,6 +410,13 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
     fused = {name: field.moved(change) for name, field in env.items()}
     left = tuple(test.moved(change) for test in tests if test.axes or test.offset >= 0)
     return Written(Evaluation(run, fused), tuple(x.moved(change) for x in at), left, apart)
+
+
+def _trips(env: dict[str, Field], term: Lifted) -> Iterator[tuple[Axis, ...]]:
+    """Yield the axes of the trips with whose state a term begins."""
+    for one in term.every():
+        if one.kind is State and not one.given[2]:
+            yield env[one.given[0].loop.var].axes
 
 
 def _spreads(read: frozenset[Axis], axes: tuple[Axis, ...]) -> bool:

@@ -492,7 +492,7 @@ class Registers:
 class Lifter:
     """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far.
 
-    ``begun`` are those that are made, or were: what meets them again goes round.
+    ``states`` are the terms of state in what is stored, and in what recurrences do.
     """
 
     subgroups: int
@@ -501,12 +501,11 @@ class Lifter:
     spaces: dict[tuple[int, str], Registers] = field(
         default_factory=dict["tuple[int, str]", Registers]
     )
-    begun: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-
     free: dict[int, tuple[Node, frozenset[str]]] = field(
         default_factory=dict["int", "tuple[Node, frozenset[str]]"]
     )
     names: dict[object, str] = field(default_factory=dict[object, str])
+    states: tuple[Lifted, ...] = ()
     stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
         default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
     )

@@ -44,7 +44,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
-from pycute_xe.kernel.spec.reading import read_jump, read_recurrence
+from pycute_xe.kernel.spec.reading import read_given, read_jump, read_recurrence
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.spread import Share, Spread, modes_of
@@ -470,6 +470,16 @@ class KernelBuilder(Draft):
         self._jumps = jumps
         self._states()
 
+    @line
+    def given(self, equation: str) -> None:
+        """Take for granted what an input is: what another kernel claims of its output.
+
+        ``given("X[h,t] = S[t+1,h]")``, an element of what is defined.
+        """
+        given = (*self._given, read_given(equation, self._known()))
+        Specification((), defines=self._defines, given=given).check(self._parts.operands)
+        self._given = given
+
     def _states(self) -> None:
         states = Specification((), defines=self._defines, jumps=self._jumps)
         self._parts = replace(self._parts, computes=states)
@@ -513,7 +523,7 @@ class KernelBuilder(Draft):
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
         claims = Specification(
-            self._claims, tables=self._assumed, defines=self._defines, jumps=self._jumps
+            self._claims, (), self._defines, self._assumed, self._jumps, self._given
         )
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,

@@ -21,7 +21,7 @@ from pycute_xe.kernel.kinds.parts import operand_copy
 from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, at_places
-from pycute_xe.kernel.spec.specification import AnyClaim
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
@@ -116,6 +116,7 @@ class Draft:
         self._claims: tuple[AnyClaim, ...] = ()
         self._defines: tuple[Recurrence, ...] = ()
         self._jumps: tuple[Jump, ...] = ()
+        self._given: tuple[Claim, ...] = ()
         self._assumed: tuple[Assumption, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}

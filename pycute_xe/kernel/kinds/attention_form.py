@@ -296,12 +296,11 @@ class Form:
             out.append(AtMost(own, Index.element("longest"), (batches,)))
         if self.page is not None:
             count, used = Index.element("lengths", b), Index("i") * self.page
-            out.append(AtMost(Index(), count, (batches,)))
             out.append(AtMost(count, Index("S") * self.page, (batches,)))
             out.append(InRange("pages", Index("P"), ("b", "i"), ((used, count),)))
         elif self.packed:
-            out.append(Rising("key_starts", Index("N")))
-            out += [Rising("cache_starts", Index("C"))] if self.cached else []
+            out.append(Rising("key_starts", Index("N"), whole=False))
+            out += [Rising("cache_starts", Index("C"), whole=False)] if self.cached else []
         return tuple(out)
 
     @property

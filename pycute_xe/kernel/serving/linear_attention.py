@@ -103,7 +103,7 @@ class _States:
         """Say what is assumed of the tables, and how a request's state follows from the last."""
         b, slot = Index("b"), Index.element("slots", Index("b"))
         used = ((Index(None, -1), slot),)
-        self.k.assume(Rising("starts", Index("T")), Distinct("slots"))
+        self.k.assume(Rising("starts", Index("T"), whole=False), Distinct("slots"))
         self.k.assume(InRange("slots", Index("P"), (str(b),), used))
         kept = "where(slots[b] >= 0, where(begun[b] > 0, S[slots[b],h,d,e], 0), 0)"
         at = "starts[b]+t"

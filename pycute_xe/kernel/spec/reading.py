@@ -11,10 +11,10 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.equations import Notation, ranges_of, read_claim, tree_of
 from pycute_xe.kernel.spec.expression import Element, Expression, leaves
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
-from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.signatures import typed
 
-__all__ = ["read_jump", "read_recurrence", "read_specification"]
+__all__ = ["read_given", "read_jump", "read_recurrence", "read_specification"]
 
 _JUMPS = re.compile(r"^\w+\[\s*[A-Za-z_]\w*\s*\+\s*[A-Za-z_]")
 
@@ -35,7 +35,8 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     """
     lines = [line.strip() for line in text.strip().splitlines()]
     assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
-    equations = [x for x in lines if x and not x.startswith("assuming ")]
+    known_to_be = [x.removeprefix("given ") for x in lines if x.startswith("given ")]
+    equations = [x for x in lines if x and not x.startswith(("assuming ", "given "))]
     states = [x for x in equations if _name_of(x) not in {o.name for o in operands}]
     later = [x for x in states if _JUMPS.search(x)]
     lines = [x for x in states if x not in later]
@@ -47,7 +48,8 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     jumps = tuple(read_jump(x, known) for x in later)
     claims = [x for x in equations if x not in (*lines[: 2 * len(defines)], *later)]
     claimed = tuple(read_claim(x, known) for x in claims)
-    made = Specification(claimed, assumed, defines=defines, jumps=jumps)
+    given = tuple(read_given(x, known) for x in known_to_be)
+    made = Specification(claimed, assumed, defines=defines, jumps=jumps, given=given)
     made.check(operands)
     return made
 
@@ -94,8 +96,8 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
 def read_jump(text: str, operands: Iterable[Operand]) -> Jump:
     """Return what an equation says a state is some steps on.
 
-    ``S[t+i,d] = g[t]*S[t,d] + sum(j < i, x[t+j,d]) for i < 17``: up to 16 steps. Raises
-    `KernelError` for what has no meaning.
+    ``S[t+i,d] = g[t]*S[t,d] + sum(j < i, x[t+j,d]) for i < 17``: up to 16 steps; ``S[t+i+1,d] = …
+    for i < 16`` leaves out what it is after none. Raises `KernelError` for what has no meaning.
 
     >>> x, S = Operand("x", "f32", ("T", "D")), Operand("S", "f32", ("T", "D"))
     >>> print(read_jump("S[t+i,d] = S[t,d] + sum(j < i, x[t+j,d]) for i < 17", (x, S)))
@@ -106,14 +108,28 @@ def read_jump(text: str, operands: Iterable[Operand]) -> Jump:
     name, _, places = left.strip().rstrip("]").partition("[")
     first, *others = (part.strip() for part in places.split(","))
     given, _ = ranges_of(ranges)
-    time, _, later = (part.strip() for part in first.partition("+"))
-    if not given.get(later, "").isdigit():
+    time, later, *more = (part.strip() for part in first.split("+"))
+    if not given.get(later, "").isdigit() or more not in ([], ["1"]):
         wrong = f"{quoted(text)} does not say how many steps on it is so"
         fix = 'write "S[t+i,d] = … for i < 17" of 16 steps'
         raise KernelError("computes", {"text": text[:80]}, wrong, fix)
     indices, known = (time, later, *others), {operand.name: operand for operand in operands}
     value = Notation(right.strip(), frozenset(), indices, known).whole()
-    return Jump(name.strip(), indices, int(given[later]) - 1, value)
+    return Jump(name.strip(), indices, int(given[later]) - 1 + len(more), value, len(more))
+
+
+def read_given(text: str, operands: Iterable[Operand]) -> Claim:
+    """Return what an equation says an input is. Raises `KernelError` where it looks places up.
+
+    >>> X, S = Operand("X", "f32", ("T", "D")), Operand("S", "f32", ("D", "T"))
+    >>> print(read_given("X[t,d] = S[d,t]", (X, S)))
+    X[t,d] = S[d,t]
+    """
+    claim = read_claim(text, operands)
+    if not isinstance(claim, Claim):
+        wrong, fix = f"{quoted(text)} looks places up", 'write "X[t,d] = S[d,t]"'
+        raise KernelError("computes", {"text": text[:80]}, wrong, fix)
+    return claim
 
 
 def _read(extent: str, known: dict[str, Operand]) -> Index:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.tables import (
@@ -25,7 +25,7 @@ from pycute_xe.kernel.spec.tables import (
     Sorted,
 )
 
-__all__ = ["broken", "check_assumption", "law_broken", "value_of"]
+__all__ = ["broken", "check_assumption", "demand_kept", "law_broken", "value_of"]
 
 MOST_PAIRS = 1 << 22
 """Combinations of places at which laws are looked at one by one."""
@@ -53,6 +53,33 @@ def broken(
         if place is not None:
             return place
     return None
+
+
+def demand_kept(
+    verb: str,
+    kernel: str,
+    assumed: Sequence[Assumption],
+    modes: Modes,
+    tables: Mapping[str, Any],
+    sizes: Mapping[str, int],
+) -> None:
+    """Raise `InputError` in the name of a verb where tables break what is assumed of them.
+
+    >>> from pycute_xe.kernel.spec.tables import Rising
+    >>> assumed, modes = (Rising("starts", Index("T")),), {"starts": (Index("U"),)}
+    >>> demand_kept("run", "pooled", assumed, modes, {"starts": [0, 1, 2]}, {"T": 2, "U": 3})
+    """
+    arrays = {name: np.asarray(tables[name]) for one in assumed for name in one.tables}
+    for one in assumed:
+        place = broken(one, modes, arrays, sizes)
+        if place is not None:
+            at = ", ".join(f"{name} = {value}" for name, value in place.items())
+            raise InputError(
+                verb,
+                {"kernel": kernel, "tables": ", ".join(sorted(one.tables))},
+                f"{one} is assumed, and is not so" + (f" at {at}" if at else ""),
+                "give tables that keep it",
+            )
 
 
 def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, int] | None:

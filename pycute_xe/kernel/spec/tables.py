@@ -65,6 +65,13 @@ class Law:
         every = [i for one, other, _ in (*self.when, *self.then) for i in (one, other)]
         return tuple(dict.fromkeys(x for index in every for x in index.looked_up))
 
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The names of extents of which it speaks."""
+        every = [i for one, other, _ in (*self.when, *self.then) for i in (one, other)]
+        every += [extent for _, extent in self.over]
+        return frozenset(n for i in every for n in i.names) - {name for name, _ in self.over}
+
     def ranges(self, named: Mapping[str, Index]) -> Iterator[Relation]:
         """Yield that the variables run inside, where that has to be said of their values."""
         if self.total:
