@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
 from pycute_xe.verifying.lookups import WORD, Texts, arguments_in, as_index, between, text_of
 
-__all__ = ["arguments_for", "looks_up_by", "replaced", "told"]
+__all__ = ["arguments_for", "looks_up_by", "replaced", "by_links"]
 
 
 def arguments_for(texts: Sequence[str], bounds: Sequence[frozenset[str]]) -> list[Texts] | None:
@@ -103,21 +103,23 @@ def replaced(text: str, same: Mapping[Index, str]) -> str:
     return f"{text[:start]}{own}{replaced(text[end + 1 :], same)}"
 
 
-def told(text: str, links: Mapping[str, str], own: Sequence[str]) -> str:
+def by_links(text: str, links: Mapping[str, str], own: Sequence[str]) -> str:
     """Return a text whose lookups name what links tell, and no longer the variables in these.
 
-    >>> told("#0(8*b + i + 1) < #0(n)", {"e": "8*b + i"}, ("b", "i"))
+    >>> by_links("#0(8*b + i + 1) < #0(n)", {"e": "8*b + i"}, ("b", "i"))
     '#0(e + 1) < #0(n)'
     """
     start = text.find("#")
     if start < 0:
         return text
     opens, end = between(text, start)
-    inner = (_told(told(x, links, own), links, own) for x in arguments_in(text[opens + 1 : end]))
-    return f"{text[:opens]}({', '.join(inner)}){told(text[end + 1 :], links, own)}"
+    inner = (
+        _by_link(by_links(x, links, own), links, own) for x in arguments_in(text[opens + 1 : end])
+    )
+    return f"{text[:opens]}({', '.join(inner)}){by_links(text[end + 1 :], links, own)}"
 
 
-def _told(argument: str, links: Mapping[str, str], own: Sequence[str]) -> str:
+def _by_link(argument: str, links: Mapping[str, str], own: Sequence[str]) -> str:
     index, free = as_index(argument), frozenset(own)
     for name, text in links.items() if index is not None and index.names & free else ():
         link = as_index(text)

@@ -9,7 +9,7 @@ from itertools import permutations, product
 
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
-from pycute_xe.verifying.arguments import arguments_for, looks_up_by, told
+from pycute_xe.verifying.arguments import arguments_for, by_links, looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
 from pycute_xe.verifying.lookups import canonical
 from pycute_xe.verifying.refusing import undecided
@@ -280,7 +280,9 @@ class Ranges:
         """
         own = tuple(b.name for b in term.over)
         names = (*own, *more)
-        guards = (told(guard, dict(x.split(" = ", 1) for x in links), own) for guard in term.guards)
+        guards = (
+            by_links(guard, dict(x.split(" = ", 1) for x in links), own) for guard in term.guards
+        )
         texts = (*spans(term), *guards, *inside(term, self.extents), *links)
         region = spread(points, names) if names else points
         return region.within(conjunction(texts)) if texts else region
