@@ -198,9 +198,11 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         group, cap, causal = (options.get(x) for x in ("group", "softcap", "causal"))
         heads, columns = 2, 32
         depth, groups = (columns + 16 if latent else 24), heads // (group or 1)
-        scale, k_scale, v_scale = 0.9 / depth**0.5, 0.5, 0.25
+        scale, count = 0.9 / depth**0.5, groups if options.get("scales") == "heads" else 1
+        by = [np.array([0.5, 0.75][:count]), np.array([0.25, 0.125][:count])]
         if not options.get("scales"):
-            k_scale = v_scale = 1.0
+            by = [np.ones(1), np.ones(1)]
+        k_scale, v_scale = (np.resize(x, groups).repeat(heads // groups)[:, None, None] for x in by)
         qs = [random(rng, "bf16", heads, m, depth) for m, _ in lengths]
         ks = [random(rng, kv, groups, n, depth) for _, n in lengths]
         vs = [k[..., :columns] if latent else random(rng, kv, *k.shape[:2], columns) for k in ks]
@@ -216,7 +218,8 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         join = (lambda x: np.concatenate(x, 1)) if packed else np.stack
         given: dict[str, Any] = {"Q": join(qs), "scale": np.float32(scale)}
         if options.get("scales"):
-            given |= {"k_scale": np.float32(k_scale), "v_scale": np.float32(v_scale)}
+            numbers = [x.astype(np.float32) if count > 1 else np.float32(x[0]) for x in by]
+            given |= dict(zip(("k_scale", "v_scale"), numbers, strict=True))
         if packed:
             starts = np.cumsum([0, *(m for m, _ in lengths)]).astype(np.int32)
             given |= {"starts": starts, "longest": np.int32(max(m for m, _ in lengths))}
@@ -428,6 +431,9 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     ),
     "chunked prefill, FP8 pages": attention(
         ONE, packed=True, page=64, causal=True, scales=True, kv="f8e4m3"
+    ),
+    "decode, FP8 pages with scales of heads": attention(
+        [(1, 70), (1, 5)], scales="heads", kv="f8e4m3", page=64
     ),
     "MLA, pages": attention([(5, 70), (5, 130)], latent=True, page=64, group=2),
     "experts, starts": moe_gemm("starts"),
