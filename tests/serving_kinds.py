@@ -92,13 +92,21 @@ def gated_rows(rng: Rng) -> Served:
     return Served(kernel, {"X": x}, (gate / (1 + np.exp(-gate)) * up,), 1e-2)
 
 
-def rope(rng: Rng) -> Served:
-    x, at = random(rng, "bf16", 5, 20, 64), rng.permutation(9)[:5].astype(np.int32)
-    angle = rng.standard_normal((9, 32))
-    c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
-    a, b, cos, sin = wide(x)[..., :32], wide(x)[..., 32:], c[at][:, None], s[at][:, None]
-    out = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-    return Served(kinds.rope(32), {"X": x, "cos": c, "sin": s, "positions": at}, (out,), 1e-2)
+def rope(interleaved: bool = False, rest: int = 0) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x, at = random(rng, "bf16", 5, 20, 64 + rest), rng.permutation(9)[:5].astype(np.int32)
+        angle = rng.standard_normal((9, 32))
+        c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+        first, second = slice(0, 32), slice(32, 64)
+        if interleaved:
+            first, second = slice(0, 64, 2), slice(1, 64, 2)
+        out = wide(x)
+        a, b, cos, sin = out[..., first], out[..., second], c[at][:, None], s[at][:, None]
+        out[..., first], out[..., second] = a * cos - b * sin, b * cos + a * sin
+        kernel = kinds.rope(32, interleaved=interleaved, rest=rest)
+        return Served(kernel, {"X": x, "cos": c, "sin": s, "positions": at}, (out,), 1e-2)
+
+    return made
 
 
 def kv_cache_write(cache: Literal["heads", "tokens"], kind: str | None) -> Callable[[Rng], Served]:
@@ -190,9 +198,11 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         group, cap, causal = (options.get(x) for x in ("group", "softcap", "causal"))
         heads, columns = 2, 32
         depth, groups = (columns + 16 if latent else 24), heads // (group or 1)
-        scale, k_scale, v_scale = 0.9 / depth**0.5, 0.5, 0.25
+        scale, count = 0.9 / depth**0.5, groups if options.get("scales") == "heads" else 1
+        by = [np.array([0.5, 0.75][:count]), np.array([0.25, 0.125][:count])]
         if not options.get("scales"):
-            k_scale = v_scale = 1.0
+            by = [np.ones(1), np.ones(1)]
+        k_scale, v_scale = (np.resize(x, groups).repeat(heads // groups)[:, None, None] for x in by)
         qs = [random(rng, "bf16", heads, m, depth) for m, _ in lengths]
         ks = [random(rng, kv, groups, n, depth) for _, n in lengths]
         vs = [k[..., :columns] if latent else random(rng, kv, *k.shape[:2], columns) for k in ks]
@@ -208,7 +218,8 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         join = (lambda x: np.concatenate(x, 1)) if packed else np.stack
         given: dict[str, Any] = {"Q": join(qs), "scale": np.float32(scale)}
         if options.get("scales"):
-            given |= {"k_scale": np.float32(k_scale), "v_scale": np.float32(v_scale)}
+            numbers = [x.astype(np.float32) if count > 1 else np.float32(x[0]) for x in by]
+            given |= dict(zip(("k_scale", "v_scale"), numbers, strict=True))
         if packed:
             starts = np.cumsum([0, *(m for m, _ in lengths)]).astype(np.int32)
             given |= {"starts": starts, "longest": np.int32(max(m for m, _ in lengths))}
@@ -411,7 +422,8 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention": linear_attention(slots=False),
     "routing": moe_routing,
     "counts of experts": moe_counts,
-    "rope": rope,
+    "rope": rope(),
+    "rope, pairs": rope(interleaved=True, rest=32),
     "cache write, tokens first": kv_cache_write("tokens", None),
     "cache write, heads first, s8": kv_cache_write("heads", "s8"),
     "chunked prefill, pages": attention(
@@ -419,6 +431,9 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     ),
     "chunked prefill, FP8 pages": attention(
         ONE, packed=True, page=64, causal=True, scales=True, kv="f8e4m3"
+    ),
+    "decode, FP8 pages with scales of heads": attention(
+        [(1, 70), (1, 5)], scales="heads", kv="f8e4m3", page=64
     ),
     "MLA, pages": attention([(5, 70), (5, 130)], latent=True, page=64, group=2),
     "experts, starts": moe_gemm("starts"),

@@ -24,7 +24,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import Operand, bind_sizes, shape_of
 from pycute_xe.kernel.ir.statements import Statement
 
-__all__ = ["no_tables", "of_rows"]
+__all__ = ["no_product", "no_tables", "of_rows"]
 
 Moving: TypeAlias = Load | Store | AtomicStore
 Place: TypeAlias = tuple[int, ...]
@@ -443,6 +443,19 @@ def _short(table: Any) -> str:
     if len(shape) == 1:
         return " ".join(str(_integer("tables", x)) for x in table)
     return " / ".join(_short(row) for row in table)
+
+
+def no_product(kernel: Kernel) -> ShapeError:
+    """Return the refusal of a kernel without an MMA, of which no sizes are given."""
+    indices = [*_indices(kernel.body), *(count for _, count in kernel.grid)]
+    tables = {one.operand for index in indices for one in index.looked_up}
+    given = ", ".join(f'"{name}": …' for name in sorted({*kernel.sizes, *tables}))
+    return ShapeError(
+        "draw",
+        {"kernel": kernel.name},
+        "it multiplies nothing: no MMA reads its registers",
+        f"draw(kernel, tables={{{given}}}) shows which work-group stores what",
+    )
 
 
 def no_tables(x: object) -> ShapeError:

@@ -407,7 +407,8 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: in
     """Return a verdict whose answers were tried."""
     if verdict.answer == "proved":
         return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
-    proofs = tuple(_replayed(kernel, proof) for proof in verdict.proofs)
+    false = next((p.reason for p in verdict.proofs if p.property == "invariants"), "")
+    proofs = tuple(_replayed(kernel, proof, false) for proof in verdict.proofs)
     if all(proof.answer in ("proved", "undecided") for proof in proofs):
         proofs = _tables_tried(kernel, fixed, proofs, patience)
     kept = {proof.counterexample for proof in proofs} - {None}
@@ -489,14 +490,17 @@ def _seen_place(kernel: Kernel, wrong: Contradiction | None) -> Counterexample |
     return place if place is not None and not _unseen(kernel, place) else None
 
 
-def _replayed(kernel: Kernel, proof: Proof) -> Proof:
-    """Return a proof whose counterexample was seen to be one, undecided where it was not."""
+def _replayed(kernel: Kernel, proof: Proof, false: str) -> Proof:
+    """Return a proof whose counterexample was seen to be one, undecided where it was not.
+
+    ``false`` says what is not so of what loops claim: what was concluded with it is worth nothing.
+    """
     if proof.counterexample is None:
         return proof
     if not (why := _unseen(kernel, proof.counterexample)):
         return proof
     sizes = " ".join(f"{name}={size}" for name, size in proof.counterexample.sizes.items())
-    reason = f"{proof.counterexample.message} at {sizes}, {why}"
+    reason = false or f"{proof.counterexample.message} at {sizes}, {why}"
     return replace(proof, answer="undecided", counterexample=None, condition="", reason=reason)
 
 

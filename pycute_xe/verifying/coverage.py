@@ -18,6 +18,7 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Write
 from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
+    AtomicStore,
     Index,
     Kernel,
     Loop,
@@ -291,6 +292,9 @@ class Coverage(Faults):
         sizes = self.space.naming.sizes
         limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
         mine = [write for write in self.followed.writes if write.statement.operand == output]
+        added = all(isinstance(write.statement, AtomicStore) for write in mine)
+        if mine and added and self.kernel.operand(output).role == "inout":
+            return None  # what is added is compared at all elements, nothing at some
         own = self._owners(mine, names)
         limits = (*limits, *(text for one in own for text in one.constraints))
         variables = tuple(dict.fromkeys(one.variable for one in own))

@@ -24,6 +24,7 @@ __all__ = [
     "Lookup",
     "Tables",
     "Texts",
+    "arguments_in",
     "as_index",
     "between",
     "canonical",
@@ -214,7 +215,7 @@ class Tables:
         while (start := text.rfind("#")) >= 0:  # the last one has none inside
             opens, end = between(text, start)
             number = int(text[start + 1 : opens])
-            lookup = self.lookup(number, tuple(_arguments(text[opens + 1 : end])))
+            lookup = self.lookup(number, tuple(arguments_in(text[opens + 1 : end])))
             elements |= dict.fromkeys(self.all_of(lookup))
             text = f"{text[:start]}{lookup.name}{text[end + 1 :]}"
         return text, self.ordered(elements)
@@ -501,7 +502,7 @@ def between(text: str, start: int) -> tuple[int, int]:
     raise ValueError(text)
 
 
-def _arguments(text: str) -> Iterator[str]:
+def arguments_in(text: str) -> Iterator[str]:
     """Yield the arguments between parentheses."""
     depth, start = 0, 0
     for i, letter in enumerate(text):

@@ -247,3 +247,11 @@ def test_only_kernels_have_tables() -> None:
         cx.draw(cx.Layout((2, 2)), tables={})
     with pytest.raises(ShapeError, match="tables belong to a kernel"):
         cx.draw(CASES["experts"][0], tables={}, view="reorder")
+
+
+def test_a_kernel_without_a_product_is_drawn_at_sizes() -> None:
+    kernel = cx.kernel.rope(32)
+    with pytest.raises(ShapeError, match='"T": …, "positions": …'):
+        cx.draw(kernel)
+    sizes = {"positions": [3, 1, 0], "P": 4, "H": 2}
+    assert "t=2" in cx.draw(kernel, tables=sizes).svg.replace(" ", "")

@@ -245,6 +245,50 @@ def test_rows_between_two_entries_have_an_owner() -> None:
         assert cx.replay(kernel, shown["D coverage"]).shows
 
 
+def added_to_ids(
+    ids: Index | None = None,
+    *,
+    row: Index | None = None,
+    least: int | None = None,
+    wanted: str = "X[t,h]",
+) -> Kernel:
+    """R[ids[t]] += X[t], eight rows by each work-group."""
+    k = KernelBuilder("added", 1)
+    X, R = k.input("X", "f32", ("T", 16)), k.inout("R", "f32", ("N", 16))
+    k.input("ids", "s32", ("T",))
+    (b,) = k.grid(b=cx.kernel.Tiles("T", 8))
+    with k.loop("i", 0, 8) as i:
+        t = b * 8 + i
+        own = Index.element("ids", t) if ids is None else ids
+        with k.when(t < Index("T")):
+            k.load("x", X, (1, 16), at=(t if row is None else row, 0))
+            if least is None:
+                k.atomic_add(R, "x", at=(own, 0))
+            else:
+                with k.when(least < own + 1):
+                    k.atomic_add(R, "x", at=(own, 0))
+    sums = f"sum(t, where(ids[t] <= n, where(n <= ids[t], {wanted}, 0), 0))"
+    return k.build(f"R[n,h] = R[n,h] + {sums}")
+
+
+def test_rows_are_added_where_a_table_says() -> None:
+    assert prove(added_to_ids())
+    assert prove(added_to_ids(least=0))
+    t = Index("b") * 8 + Index("i")
+    wrong = {
+        "the next row": added_to_ids(row=t + 1),
+        "the row before": added_to_ids(Index.element("ids", t) - 1),
+        "row 0 left out": added_to_ids(least=1),
+        "twice": added_to_ids(wanted="2*X[t,h]"),
+        "turned": added_to_ids(wanted="X[t,15-h]"),
+    }
+    for name, kernel in wrong.items():
+        verdict = prove(kernel)
+        assert verdict.answer == "disproved", name
+        assert verdict.counterexample is not None
+        assert cx.replay(kernel, verdict.counterexample).shows, name
+
+
 def test_an_assumption_of_unknown_names_is_refused() -> None:
     slot, z = Index.element("slots", Index("z")), Index("z")
     for one in (AtMost(slot, Index("N")), InRange("slots", z), Rising("slots", z)):

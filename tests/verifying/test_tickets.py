@@ -84,7 +84,7 @@ SPOILT = {
         "outside of tickets",
     ),
     "a counter behind the end": (lambda: scaled(at=16), "16 may lie outside of counter"),
-    "no work-groups": (lambda: scaled(groups=Index("M") // 2, kept="M"), "there may be no u"),
+    "no work-groups": (lambda: scaled(groups=Index("M") // 2, kept="M"), "may be empty along u"),
     "a counter that need not be zero": (lambda: scaled(role="inout"), "need not begin with 0"),
 }
 

@@ -126,12 +126,16 @@ def _not_a_deal(kernel: Kernel, take: FetchAdd, own: tuple[str, ...], done: If) 
 
 
 def _lost(kernel: Kernel, take: FetchAdd, ranges: tuple[tuple[str, Index], ...]) -> str:
-    """Return why there may be no place for tickets, or nobody who takes them, at some sizes."""
+    """Return why a ticket may lack a place, or a work-group that takes it, at some sizes."""
     for name, at in ((take.operand, take.at), (take.into, take.place)):
         for index, extent in zip(at, kernel.operand(name).modes, strict=True):
             if not all(never_negative(i, ranges) for i in (index, extent - 1 - index)):
                 return f"{index} may lie outside of {name}"
-    empty = (f"there may be no {name}" for name, n in kernel.grid if not never_negative(n - 1, ()))
+    empty = (
+        f"the grid may be empty along {name}"
+        for name, n in kernel.grid
+        if not never_negative(n - 1, ())
+    )
     return next(empty, "")
 
 

@@ -164,7 +164,7 @@ class _Draw:
         return np.concatenate([[0], np.sort(inner), [end]])[:count].astype(np.int64)
 
     def strictly(self, count: int, to: int, whole: bool) -> Array:
-        """Return starts of which no two are equal. Raises `ValueError` where there are none."""
+        """Return starts of which no two are equal. Raises `ValueError` where numbers run out."""
         inner = self.rng.choice(np.arange(1, to + 1 - whole), count - 1 - whole, replace=False)
         return np.concatenate([[0], np.sort(inner), [to] * whole])[:count].astype(np.int64)
 

@@ -323,34 +323,46 @@ def without_value(element: Element, operand: Operand) -> tuple[str, str] | None:
 
 
 def _check_value(
-    claim: AnyClaim, value: Expression, bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim,
+    value: Expression,
+    bound: dict[str, Index],
+    known: dict[str, Operand],
+    under: tuple[tuple[str, Index], ...] = (),
 ) -> None:
-    """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs."""
+    """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs.
+
+    ``under`` are the ends that conditions around it give to some.
+    """
     inner: tuple[Expression, ...] = ()
     match value:
         case Element():
-            _check_element(claim, value, bound, known)
+            _check_element(claim, value, bound, known, under)
         case Total(_, over, body):
             taken = {name for name, _ in over} & (bound.keys() | _sizes(known))
             if taken:
                 raise _unfit(claim, f"{sorted(taken)[0]} is bound twice", "rename it")
             _check_names(claim, tuple(extent for _, extent in over), bound, known)
-            _check_value(claim, body, bound | dict(over), known)
+            _check_value(claim, body, bound | dict(over), known, under)
         case Apply(_, arguments):
             inner = arguments
         case Rounded(_, body):
             inner = (body,)
         case Where(index, below, then, otherwise):
             _check_names(claim, (index, below), bound, known)
-            inner = (then, otherwise)
+            _check_value(claim, then, bound, known, (*under, (str(index), below)))
+            inner = (otherwise,)
         case Const() | Slot():
             return
     for part in inner:
-        _check_value(claim, part, bound, known)
+        _check_value(claim, part, bound, known, under)
 
 
 def _check_element(
-    claim: AnyClaim, value: Element, bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim,
+    value: Element,
+    bound: dict[str, Index],
+    known: dict[str, Operand],
+    under: tuple[tuple[str, Index], ...],
 ) -> None:
     operand = known.get(value.operand)
     if operand is None or len(operand.modes) != len(value.at):
@@ -359,12 +371,11 @@ def _check_element(
     _check_names(claim, value.at, bound, known)
     for index, extent in zip(value.at, operand.modes, strict=True):
         runs = bound.get(str(index))
-        if (
-            runs is not None
-            and runs != extent
-            and not runs.looked_up
-            and not never_negative(extent - runs, tuple(bound.items()))
-        ):
+        if runs is None:
+            continue
+        ends = (runs, *(end for name, end in under if name == str(index)))
+        left = (extent - end for end in ends if end != extent and not end.looked_up)
+        if len(ends) == sum(not never_negative(x, tuple(bound.items())) for x in left):
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
             raise _unfit(claim, wrong, "index it by what runs as far")
 

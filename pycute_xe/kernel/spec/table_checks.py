@@ -18,8 +18,10 @@ __all__ = ["broken", "demand_kept", "law_broken", "tickets_broken", "value_of"]
 COUNTS = "how many entries name each"
 """The table of counts that a run's tables have where bins are assumed."""
 
-MOST_PAIRS = 1 << 22
-"""Combinations of places at which laws are looked at one by one."""
+MOST_PAIRS = 1 << 12
+"""Pairs of places of a table at which laws are looked at one by one."""
+AT_ONCE = 1 << 22
+"""Combinations of places at which a law is looked at together."""
 
 _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "<": np.less,
@@ -118,7 +120,7 @@ def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, 
         return _broken_pairs(law, arrays, sizes, extents[0])
     if not names:
         return _broken_at(law, arrays, sizes, {})
-    rows = max(1, MOST_PAIRS // max(1, math.prod(extents[1:])))
+    rows = max(1, AT_ONCE // max(1, math.prod(extents[1:])))
     for first in range(0, extents[0], rows):
         own = slice(first, min(first + rows, extents[0]))
         grids = np.ogrid[(own, *(slice(0, n) for n in extents[1:]))]
