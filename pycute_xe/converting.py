@@ -166,6 +166,11 @@ def _to_integers(np: Any, array: NDArray[Any], numeric: Numeric) -> NDArray[Any]
         if array.dtype.kind not in "biu" and array.dtype != object:
             array = array.astype(np.int64)  # narrow integers of ml_dtypes
         return _clipped(np, array, low, high).astype(host_dtype(numeric))
+    if numeric.bits <= 16 and array.dtype.itemsize <= 4:  # all of its numbers are float32, too
+        near = np.clip(np.rint(array.astype(np.float32, copy=False)), low, high)
+        wrong = np.isnan(near)
+        near = np.where(wrong, np.float32(0), near) if wrong.any() else near
+        return near.astype(host_dtype(numeric))
     wide = np.rint(array.astype(np.float64))
     # 2^63 and its like are floats, the numbers just below are not: compare, then convert.
     over, under = wide >= float(high), wide <= float(low)

@@ -18,7 +18,7 @@ import numpy as np
 
 from pycute_xe.executing.arrays.evaluation import F32, VALUES, Evaluation, demand_room, summed
 from pycute_xe.executing.arrays.recording import recorded
-from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, joined, whole
+from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, joined, run_of, whole
 from pycute_xe.executing.arrays.values import (
     Value,
     contract,
@@ -27,6 +27,7 @@ from pycute_xe.executing.arrays.values import (
     is_finite,
     numbers,
     selected,
+    taken,
 )
 from pycute_xe.holding.nodes import Call, Choice, Number, Summed
 from pycute_xe.kernel.arrays import Ints
@@ -148,8 +149,30 @@ def _eliminated(ev: Evaluation, term: Lifted) -> _Product:
         return _Product((_number(0.0),))
     if tests:
         rest = rest.times(_somewhere(tests, axis))
+        axis, mine, tests = _cut(axis, mine, tests)
     made = _picked(mine, tests, axis) if tests else None
     return rest.times(_Product(tuple(_total(mine, tests, axis)) if made is None else made))
+
+
+def _cut(
+    axis: Axis, factors: list[Value], tests: list[tuple[Field, bool]]
+) -> tuple[Axis, list[Value], list[tuple[Field, bool]]]:
+    """Return a sum over those points of its variable alone at which tests of nothing else hold."""
+    own = [x for x in tests if x[0].axes == (axis,)]
+    if not own:
+        return axis, factors, tests
+    which: Ints = np.flatnonzero(whole(_mask(own, (axis,)), (axis,)))
+    cut, first = Axis(which.size), run_of(which)
+    index = which if first is None else slice(first, first + which.size)
+    out: list[Value] = []
+    for one in factors:
+        at = one.axes.index(axis)
+        axes = (*one.axes[:at], cut, *one.axes[at + 1 :])
+        out.append(Value(axes, taken(one.array, (*(slice(None),) * at, index)), F32))
+    rest = [
+        (test.moved({axis: (cut, which)}), holds) for test, holds in tests if test.axes != (axis,)
+    ]
+    return cut, out, rest
 
 
 def _somewhere(tests: list[tuple[Field, bool]], axis: Axis) -> _Product:

@@ -6,7 +6,7 @@ inside that do not depend on it are evaluated outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial, reduce
 from math import copysign, prod
@@ -25,6 +25,7 @@ from pycute_xe.executing.arrays.terms import (
     Points,
     index_field,
     joined,
+    run_of,
     separated,
     spread,
     whole,
@@ -36,6 +37,7 @@ from pycute_xe.executing.arrays.values import (
     has_points,
     numbers,
     of_dtype,
+    pieced,
     selected,
     taken,
     widened,
@@ -130,7 +132,7 @@ class Run:
     )
     block: Points | None = None
 
-    def of(self, block: Points) -> Run:
+    def of(self, block: Points | None) -> Run:
         """Return the run of a block of work-groups."""
         return replace(self, block=block)
 
@@ -513,6 +515,10 @@ def _choice(
         return asked(ev, term.parts[0])
     if not below.any():
         return asked(ev, term.parts[1])
+    if len(test.axes) == 1 and any(part.kind is Choice for part in term.parts):
+        sides = list(_sides(ev, term, test.axes[0], np.ones(test.axes[0].size, np.bool_)))
+        if len(sides) > 2:
+            return _pieced(test.axes[0], [(asked(ev, part), which) for part, which in sides])
     then, otherwise = (asked(ev, part) for part in term.parts)
     numeric = _common(then.type, otherwise.type)
     if then.type != otherwise.type:
@@ -522,6 +528,31 @@ def _choice(
     demand_room(axes)
     mask = spread(below, test.axes, axes)
     return Value(axes, selected(mask, then.over(axes), otherwise.over(axes), axes), numeric)
+
+
+def _sides(ev: Evaluation, term: Lifted, axis: Axis, mask: Array) -> Iterator[tuple[Lifted, Ints]]:
+    """Yield what conditions on one axis choose, and at which of its points."""
+    test = ev.place(term.places[0]) if term.kind is Choice else None
+    if test is not None and test.axes in ((axis,), ()):
+        below = whole(test.negative((axis,)), (axis,))
+        yield from _sides(ev, term.parts[0], axis, mask & below)
+        yield from _sides(ev, term.parts[1], axis, mask & ~below)
+    elif mask.any():
+        yield term, np.flatnonzero(mask)
+
+
+def _pieced(axis: Axis, sides: Sequence[tuple[Value, Ints]]) -> Value:
+    """Return a value that is another one at some points of an axis and others."""
+    numeric = reduce(_common, (value.type for value, _ in sides))
+    axes = joined([*sorted((value.axes for value, _ in sides), key=len, reverse=True), (axis,)])
+    demand_room(axes)
+    arrays = (spread(numbers(v, numeric), v.axes, axes) for v, _ in sides)
+    if all(value.type == numeric for value, _ in sides):
+        arrays = (value.over(axes) for value, _ in sides)
+    starts = ((which, run_of(which)) for _, which in sides)
+    where = tuple(w if first is None else slice(first, first + w.size) for w, first in starts)
+    shape = tuple(one.size for one in axes)
+    return Value(axes, pieced(shape, axes.index(axis), where, *arrays), numeric)
 
 
 def _common(one: Numeric, other: Numeric) -> Numeric:

@@ -185,6 +185,9 @@ def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
     return frozenset(pair for pair in pairs if pairs.count(pair) > 1)
 
 
+_dealt = lru_cache(maxsize=128)(dealt_tiles)
+
+
 def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     """Return the outputs of a problem. Each ticket has a work-group of its own.
 
@@ -194,7 +197,7 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     if problem.empty:
         raise undecided("an extent is zero")
     if any(isinstance(s, FetchAdd) for s in problem.kernel.statements()):
-        return run_on_arrays(replace(problem, kernel=dealt_tiles(problem.kernel)))
+        return run_on_arrays(replace(problem, kernel=_dealt(problem.kernel)))
     if any("__" in name for name in _names(problem.kernel)):
         return _by_identities(problem)
     left = plan(problem.kernel).run(problem)

@@ -409,7 +409,34 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
         change |= {old: (axis, row) for old, row in zip(mine, line.where, strict=True)}
     fused = {name: field.moved(change) for name, field in env.items()}
     left = tuple(test.moved(change) for test in tests if test.axes or test.offset >= 0)
-    return Written(Evaluation(run, fused), tuple(x.moved(change) for x in at), left, apart)
+    at = tuple(x.moved(change) for x in at)
+    return Written(Evaluation(run, fused), at, left, apart or _one_each(at, shape))
+
+
+def _one_each(at: tuple[Field, ...], shape: Sequence[int]) -> bool:
+    """Whether every element has one place, inside: of modes that axes choose together, too."""
+    near: list[tuple[set[Axis], list[int]]] = []
+    for mode, place in enumerate(at):
+        if not all(axis.size for axis in place.axes):
+            return False
+        if place.range[0] < 0 or place.range[1] >= shape[mode]:
+            return False
+        mine = [x for x in near if x[0] & set(place.axes)]
+        joint = (
+            set(place.axes).union(*(x[0] for x in mine)),
+            [*(i for x in mine for i in x[1]), mode],
+        )
+        near = [x for x in near if x not in mine] + [joint]
+    for axes, modes in near:
+        own = joined(at[mode].axes for mode in modes)
+        if prod(axis.size for axis in own) > SPREAD:
+            return False
+        flat: Any = 0
+        for mode in modes:
+            flat = flat * shape[mode] + at[mode].over(own)
+        if np.unique(flat).size != prod(axis.size for axis in axes):
+            return False
+    return True
 
 
 def _trips(env: dict[str, Field], term: Lifted) -> Iterator[tuple[Axis, ...]]:

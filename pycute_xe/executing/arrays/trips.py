@@ -20,6 +20,7 @@ from pycute_xe.executing.arrays.evaluation import (
     Ahead,
     Contents,
     Evaluation,
+    Run,
     demand_room,
 )
 from pycute_xe.executing.arrays.lifting import (
@@ -34,6 +35,7 @@ from pycute_xe.executing.arrays.terms import (
     Field,
     Lifted,
     Place,
+    Points,
     index_field,
     joined,
     run_of,
@@ -41,6 +43,7 @@ from pycute_xe.executing.arrays.terms import (
 from pycute_xe.executing.arrays.values import Value, as_type, put, selected
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import Choice, undecided
+from pycute_xe.kernel import Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
@@ -60,7 +63,8 @@ def over(ev: Evaluation, term: Lifted) -> Contents:
 
     A recurrence that needs the state of one around it is done anew in each of its trips.
     """
-    run, (recurrence, name, behind, outer) = ev.run, term.given
+    recurrence, name, behind, outer = term.given
+    run = _run_of(ev.run, recurrence)
     needs = [one for one, _ in reached(recurrence, asked_of(run, recurrence))]
     around = [x for x in ev.trips if x.recurrence in needs and is_inside(recurrence, x.recurrence)]
     known = around[0].known if around else run.known
@@ -76,6 +80,24 @@ def over(ev: Evaluation, term: Lifted) -> Contents:
     number = ev.env[var] if own is None else ev.place(own)
     trip = number + Field(-scan.trips.start)
     return kept[name], scan.parts[name].type, (trip, *scan.where(ev, term))
+
+
+def _run_of(run: Run, recurrence: Recurrence) -> Run:
+    """Return the run of a block of work-groups, one for all stores where its trips are kept.
+
+    Of a block no more counts then than the variables around the loop.
+    """
+    if run.block is None or all(x.given[2] for x in run.lifter.states if x.given[0] is recurrence):
+        return run
+    around = {name for name, _ in run.kernel.grid} | {
+        one.var for one in recurrence.around if isinstance(one, Loop)
+    }
+    names = [name for name in run.block.columns if name in around]
+    if not names:
+        return run.of(None)
+    rows = np.unique(np.stack([run.block.columns[name] for name in names]), axis=1)
+    block = Points(dict(zip(names, rows, strict=True)))
+    return run.of(run.known.setdefault(("block", *names, rows.tobytes()), block))
 
 
 # ------------------------------------------------------------ trips

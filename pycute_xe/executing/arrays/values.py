@@ -30,6 +30,7 @@ __all__ = [
     "has_points",
     "is_finite",
     "numbers",
+    "pieced",
     "scattered",
     "contract",
 ]
@@ -186,6 +187,16 @@ _where = recorded(np.where)
 
 
 @recorded
+def pieced(shape: tuple[int, ...], mode: int, where: tuple[Any, ...], *arrays: Array) -> Array:
+    """Return an array that along a mode is one of several, each at places of its own."""
+    out = np.empty(shape, arrays[0].dtype)
+    for index, array in zip(where, arrays, strict=True):
+        own = (*(slice(None),) * mode, index)
+        out[own] = array[own] if array.shape[mode] > 1 else array
+    return out
+
+
+@recorded
 def _patched(
     mask: Array, then: Array, rest: Array, box: tuple[slice, ...], shape: tuple[int, ...]
 ) -> Array:
@@ -293,8 +304,7 @@ def scattered(
     new = value.whole(axes)
     every = [axis for place in places for axis in place.axes]
     if len(every) != len(set(every)) or set(every) != set(axes):
-        at = tuple(place.over(axes) for place in places)
-        (_add_each if add else put)(array, at, new)
+        _scattered_together(array, places, new, axes, add)
         return
     lines = [place.line for place in places]
     new = arranged(new, [axes.index(a) for a in every], tuple(at.size for at, _ in lines))
@@ -303,6 +313,33 @@ def scattered(
         put(array, runs, new, add)
     else:
         put(array, np.ix_(*(at for at, _ in lines)), new, add)
+
+
+def _scattered_together(
+    array: Array, places: tuple[Field, ...], new: Array, axes: tuple[Axis, ...], add: bool
+) -> None:
+    """Put elements where axes choose several modes; runs of modes alone are put at once."""
+    every = [axis for place in places for axis in place.axes]
+    alone = [i for i, x in enumerate(places) if all(every.count(axis) == 1 for axis in x.axes)]
+    alone = [] if add else [i for i in alone if places[i].line[1] is not None]
+    rest = [i for i in range(len(places)) if i not in alone]
+    first = [axis for axis in axes if not any(axis in places[i].axes for i in alone)]
+    if not alone or len({axis for i in rest for axis in places[i].axes}) != len(first):
+        at = tuple(place.over(axes) for place in places)
+        (_add_each if add else put)(array, at, new)
+        return
+    order = [*first, *(axis for i in alone for axis in places[i].axes)]
+    lines = [places[i].line for i in alone]
+    shape = *(axis.size for axis in first), *(at.size for at, _ in lines)
+    runs = tuple(slice(start, (start or 0) + at.size) for at, start in lines)
+    where = (*(places[i].over(first) for i in rest), *runs)
+    put_along(array, (*rest, *alone), where, arranged(new, [*map(axes.index, order)], shape))
+
+
+@recorded
+def put_along(array: Array, modes: tuple[int, ...], index: Any, new: Array) -> None:
+    """Put elements into an array whose modes are in another order."""
+    array.transpose(modes)[index] = new
 
 
 @recorded
