@@ -218,7 +218,8 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         join = (lambda x: np.concatenate(x, 1)) if packed else np.stack
         given: dict[str, Any] = {"Q": join(qs), "scale": np.float32(scale)}
         if options.get("scales"):
-            numbers = [x.astype(np.float32) if count > 1 else np.float32(x[0]) for x in by]
+            heads_own = options["scales"] == "heads"
+            numbers = [x.astype(np.float32) if heads_own else np.float32(x[0]) for x in by]
             given |= dict(zip(("k_scale", "v_scale"), numbers, strict=True))
         if packed:
             starts = np.cumsum([0, *(m for m, _ in lengths)]).astype(np.int32)
