@@ -480,6 +480,11 @@ class KernelBuilder(Draft):
         Specification((), defines=self._defines, given=given).check(self._parts.operands)
         self._given = given
 
+    @typed
+    def reads_as_real(self, *kinds: str | Numeric) -> None:
+        """Leave roundings to some types out of what is claimed, as a verdict then says."""
+        self._real = tuple(dict.fromkeys((*self._real, *map(as_numeric, kinds))))
+
     def _states(self) -> None:
         states = Specification((), defines=self._defines, jumps=self._jumps)
         self._parts = replace(self._parts, computes=states)
@@ -523,7 +528,7 @@ class KernelBuilder(Draft):
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
         claims = Specification(
-            self._claims, (), self._defines, self._assumed, self._jumps, self._given
+            self._claims, (), self._defines, self._assumed, self._jumps, self._given, self._real
         )
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,

@@ -12,10 +12,12 @@ from pycute_xe.kernel.spec.equations import Notation, ranges_of, read_claim, tre
 from pycute_xe.kernel.spec.expression import Element, Expression, leaves
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["read_given", "read_jump", "read_recurrence", "read_specification"]
 
+_ROUNDED = "without roundings to "
 _JUMPS = re.compile(r"^\w+\[\s*[A-Za-z_]\w*\s*\+\s*[A-Za-z_]")
 
 
@@ -35,8 +37,9 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     """
     lines = [line.strip() for line in text.strip().splitlines()]
     assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
+    kinds = [x.removeprefix(_ROUNDED) for x in lines if x.startswith(_ROUNDED)]
     known_to_be = [x.removeprefix("given ") for x in lines if x.startswith("given ")]
-    equations = [x for x in lines if x and not x.startswith(("assuming ", "given "))]
+    equations = [x for x in lines if x and not x.startswith(("assuming ", "given ", _ROUNDED))]
     states = [x for x in equations if _name_of(x) not in {o.name for o in operands}]
     later = [x for x in states if _JUMPS.search(x)]
     lines = [x for x in states if x not in later]
@@ -49,7 +52,8 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     claims = [x for x in equations if x not in (*lines[: 2 * len(defines)], *later)]
     claimed = tuple(read_claim(x, known) for x in claims)
     given = tuple(read_given(x, known) for x in known_to_be)
-    made = Specification(claimed, assumed, defines=defines, jumps=jumps, given=given)
+    real = tuple(map(as_numeric, kinds))
+    made = Specification(claimed, assumed, defines=defines, jumps=jumps, given=given, real=real)
     made.check(operands)
     return made
 
