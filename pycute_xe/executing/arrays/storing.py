@@ -388,7 +388,9 @@ def _fused(run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]) -
     change: dict[Axis, tuple[Axis, Ints]] = {}
     for mode, place in enumerate(at):
         mine = tuple(axis for axis in place.axes if owners[axis] == {mode})
-        if len(mine) == len(place.axes) and any(x & set(mine) and not x >= set(mine) for x in carried):
+        if len(mine) == len(place.axes) and any(
+            x & set(mine) and not x >= set(mine) for x in carried
+        ):
             numbers = place.over(mine).reshape(-1)
             inside = numbers.min() >= 0 and numbers.max() < shape[mode]
             apart = apart and bool(inside) and np.unique(numbers).size == numbers.size

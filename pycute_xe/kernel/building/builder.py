@@ -480,10 +480,12 @@ class KernelBuilder(Draft):
         Specification((), defines=self._defines, given=given).check(self._parts.operands)
         self._given = given
 
-    @typed
-    def reads_as_real(self, *kinds: str | Numeric) -> None:
-        """Leave roundings to some types out of what is claimed, as a verdict then says."""
-        self._real = tuple(dict.fromkeys((*self._real, *map(as_numeric, kinds))))
+    @line
+    def reads_as_real(self, kind: str | Numeric) -> None:
+        """Leave roundings to a type of floats out of what is claimed, as a verdict then says."""
+        real = tuple(dict.fromkeys((*self._real, as_numeric(kind))))
+        Specification((), real=real).check(())
+        self._real = real
 
     def _states(self) -> None:
         states = Specification((), defines=self._defines, jumps=self._jumps)

@@ -89,8 +89,8 @@ class Specification:
     ``value`` is read in real arithmetic but for the roundings and accumulators it names. Elements
     outside an operand do not occur, nor what no run is given: scratch, and what an output held.
     Without claims it says what is taken for granted, and no more. Inputs may be ``given`` as
-    elements of what is defined, or of other inputs: what another kernel claims. Roundings to ``real``
-    types are left out of what is compared.
+    elements of what is defined, or of other inputs: what another kernel claims. Roundings to
+    ``real`` types are left out of what is compared.
     Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
@@ -164,6 +164,10 @@ class Specification:
             _check_claim(claim, known)
         for claim in self.given:
             _check_input(claim, self, known)
+        for kind in self.real:
+            if kind.kind != "float":
+                wrong, fix = f"roundings to {kind} are not those of real numbers", "name floats"
+                raise KernelError("computes", {"real": kind}, wrong, fix)
 
     @property
     def granted(self) -> tuple[str, ...]:
