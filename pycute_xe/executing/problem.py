@@ -20,7 +20,16 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
 
-__all__ = ["Asked", "as_array", "rounded", "Problem", "poison", "prepare", "Report"]
+__all__ = [
+    "Asked",
+    "Problem",
+    "Report",
+    "as_array",
+    "demand_tables",
+    "poison",
+    "prepare",
+    "rounded",
+]
 
 
 Asked: TypeAlias = "Numeric | Mapping[str, Numeric] | None"
@@ -342,16 +351,16 @@ def prepare(
     }
     shapes = {name: array.shape for name, array in inputs.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, sizes), inputs)
-    _demand_tables(problem)
+    demand_tables("run", problem)
     return problem
 
 
-def _demand_tables(problem: Problem) -> None:
+def demand_tables(verb: str, problem: Problem) -> None:
     """Raise `InputError` for tables of which what is assumed is not so."""
     kernel = problem.kernel
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands} if assumed else {}
-    demand_kept("run", kernel.name, assumed, modes, problem.inputs, problem.sizes)
+    demand_kept(verb, kernel.name, assumed, modes, problem.inputs, problem.sizes)
 
 
 def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,8 @@ _HOMES = {
     "Shared Slot Specification",
     "pycute_xe.kernel.spec.expression": "Apply Const Rounded Total Where",
     "pycute_xe.kernel.spec.scatters": "Scatter",
-    "pycute_xe.kernel.spec.tables": "AtMost Distinct InRange Permutation Rising Runs Sorted",
+    "pycute_xe.kernel.spec.tables": "AtMost Bins Distinct InRange Permutation Rising Runs "
+    "Sorted Tickets",
     "pycute_xe.checking": "Checked",
     "pycute_xe.emitting": "Measurement",
     "pycute_xe.executing": "Report",

@@ -62,6 +62,8 @@ from pycute_xe.holding.nodes import (
     Lost,
     Node,
     Picked,
+    Undefined,
+    contains,
     mapped,
     undecided,
 )
@@ -141,7 +143,8 @@ def follow_recurrence(
     at_trip = entering.all(tuple(name for name in rest if name not in states))
     stores = any(isinstance(s, (Store, AtomicStore)) for s in walk(loop.body))
     read = set[str]().union(*(carried_in(out[name], loop.var) for name in states))
-    later = {n: begun[n].each(_later(recurrence)) for n in states & read} if stores else {}
+    again = [name for name in sorted(states & read) if _is_written(before[name])] if stores else []
+    later = {name: begun[name].each(_later(recurrence)) for name in again}
     after = trial(before | at_trip, not later)
     if later:
         after |= {n: x for n, x in trial(before | at_trip, True, later).items() if n not in states}
@@ -170,6 +173,10 @@ def _states(names: tuple[str, ...], out: Contents, loop: str) -> set[str]:
         if more <= state:
             return state
         state |= more
+
+
+def _is_written(content: Content) -> bool:
+    return not any(contains(part.node, Undefined, Lost) for part in content.parts)
 
 
 def _later(recurrence: Recurrence) -> Callable[[Node], Node]:

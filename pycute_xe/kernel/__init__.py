@@ -94,12 +94,14 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.spec.tables import (
         Assumption,
         AtMost,
+        Bins,
         Distinct,
         InRange,
         Permutation,
         Rising,
         Runs,
         Sorted,
+        Tickets,
     )
     from pycute_xe.kernel.tiles.spread import Share
 
@@ -108,6 +110,7 @@ __getattr__ = deferred(__name__, __file__)
 __all__ = [
     "Assumption",
     "AtMost",
+    "Bins",
     "AtomicStore",
     "Await",
     "BarrierArrive",
@@ -161,6 +164,7 @@ __all__ = [
     "Statement",
     "Step",
     "Store",
+    "Tickets",
     "Tiles",
     "Touched",
     "apply",

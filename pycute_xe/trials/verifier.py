@@ -21,13 +21,14 @@ from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.space import Group, grid_space, sample, writers, writing_subgroups
-from pycute_xe.executing.surfaces import fetch_part
+from pycute_xe.executing.surfaces import fetch, fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
+from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
@@ -96,7 +97,7 @@ def trial(
     "behind" are sizes at which tables have several entries, with NaN where nothing is claimed;
     "small" are all sizes up to 4.
     """
-    if kernel.computes is None or not kernel.computes.claims:
+    if kernel.computes is None or not (kernel.computes.claims or kernel.computes.tickets):
         return Tried((), "nothing is claimed of it"), None
     if why := _untold(kernel):
         return Tried((), why), None
@@ -296,7 +297,7 @@ def _differs(
     kernel = asked.kernel
     if kernel.computes is None:
         return None
-    value, numeric = kernel.computes.of(name).value, kernel.operand(name).value_type
+    value, numeric = kernel.computes.value(name), kernel.operand(name).value_type
     if asked.data is None and not is_moved(value):
         return None
     window, kept = _window(machine, name, part, at)
@@ -306,10 +307,15 @@ def _differs(
     if terms > MOST_TERMS:
         at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
         raise InputError("trial", {"output": name}, f"what is claimed takes {at_once}", "")
-    wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    inputs = asked.inputs
+    if kernel.computes.tickets:  # it runs as a whole: what counters deal out is done together
+        drawn = [one.operand for one in kernel.computes.tickets]
+        outputs = {n: fetch(machine.memory, machine.placed[n]) for n in drawn}
+        inputs = arrived(kernel.computes, inputs, outputs)
+    wanted = compute_part(kernel.computes, inputs, asked.sizes, name, window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
-    claimed = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    claimed = claimed_part(kernel.computes, inputs, asked.sizes, name, window)
     wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & claimed
     if not wrong.any():
         return None

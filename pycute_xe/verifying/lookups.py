@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -440,7 +440,7 @@ class Tables:
         for one, other, sign in (*law.ranges(named), *law.when):
             apart = one.substitute(named) - other.substitute(named)
             if apart.is_constant:
-                if not (apart.offset < 0 if sign == "<" else apart.offset != 0):
+                if not _SO[sign](apart.offset):
                     return ""
                 continue
             otherwise.append(f"{text(one)} {_CONTRARY[sign]} {text(other)}")
@@ -456,7 +456,13 @@ MOST_BESIDE = 8
 LARGE = 1 << 16
 """Beyond the elements of the tables that are made where it does not matter."""
 
-_CONTRARY = {"<": ">=", "!=": "="}
+_CONTRARY = {"<": ">=", "!=": "=", "=": "!="}
+_SO: dict[str, Callable[[int], bool]] = {
+    "<": lambda apart: apart < 0,
+    "!=": lambda apart: apart != 0,
+    "=": lambda apart: apart == 0,
+}
+"""What signs say of how far one side lies behind the other."""
 
 
 def _with_names(

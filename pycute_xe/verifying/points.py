@@ -39,7 +39,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws
+from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws, ticket_laws
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -288,7 +288,8 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
     every = tuple(map(str, known))
-    every_law = [replace(law, source=every) for law in strict_laws(tuple(known), modes)]
+    follow = (*strict_laws(tuple(known), modes), *ticket_laws(tuple(known), modes))
+    every_law = [replace(law, source=every) for law in follow]
     every_law += [replace(law, source=(str(x),)) for x in known for law in x.laws(modes)]
     laws = tuple(law.changed(partial(_renamed, naming)) for law in every_law)
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}

@@ -21,7 +21,7 @@ from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
-from pycute_xe.verifying.tickets import given_tickets
+from pycute_xe.verifying.tickets import given_tickets, undrawn
 from pycute_xe.verifying.verdict import BUDGET, Failure, Proof, Verdict
 
 __all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
@@ -457,8 +457,15 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
         out.append(_Asked("invariants", INVARIANT, (FINITE,), Questions.invariants))
     if counts_plainly(kernel):
         out.append(_Asked("counters", COUNTERS, (), Questions.counters))
+    drawn = kernel.computes.tickets if kernel.computes is not None else ()
     for operand in kernel.outputs:
         name = operand.name
+        if mine := next((one for one in drawn if one.operand == name), None):
+            out += [
+                _Asked(f"{name} coverage", f"every one of {name} is written", tables, undrawn),
+                _Asked(f"{name} values", f"{mine}", (RACES, *tables), undrawn),
+            ]
+            continue
         claim = kernel.computes.known(name) if kernel.computes is not None else None
         index = claim.place if claim else ",".join(map(str, operand.modes))
         assumed = kernel.computes.granted if kernel.computes is not None else ()

@@ -31,7 +31,7 @@ from pycute_xe.executing.arrays.values import (
 from pycute_xe.holding.nodes import Call, Choice, Number, Summed
 from pycute_xe.kernel.arrays import Ints
 
-__all__: list[str] = []
+__all__ = ["product_value"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,13 @@ def _product(ev: Evaluation, term: Lifted) -> _Product:
     if ev.outer is not None and ev.own.isdisjoint(term.names):
         return _product(ev.outer, term)
     if term.number not in ev.products:
-        ev.products[term.number] = _factors(ev, term)
+        ahead = ev.ahead
+        if ahead is not None and ahead.has(term):
+            every = _product(ahead.ev, term)
+            tests = tuple((ahead.field(test), holds) for test, holds in every.tests)
+            ev.products[term.number] = _Product(tuple(map(ahead.value, every.factors)), tests)
+        else:
+            ev.products[term.number] = _factors(ev, term)
     return ev.products[term.number]
 
 
@@ -138,8 +144,22 @@ def _eliminated(ev: Evaluation, term: Lifted) -> _Product:
         tuple(x for x in body.factors if axis not in x.axes),
         tuple(x for x in body.tests if axis not in x[0].axes),
     )
+    if not axis.size:
+        return _Product((_number(0.0),))
+    if tests:
+        rest = rest.times(_somewhere(tests, axis))
     made = _picked(mine, tests, axis) if tests else None
     return rest.times(_Product(tuple(_total(mine, tests, axis)) if made is None else made))
+
+
+def _somewhere(tests: list[tuple[Field, bool]], axis: Axis) -> _Product:
+    """Return the condition that a sum has terms, where there are points at which it has none."""
+    axes = joined(test.axes for test, _ in tests)
+    any_of: Any = _mask(tests, axes).any(axis=axes.index(axis))
+    if any_of.all():
+        return _Product(())
+    own = tuple(x for x in axes if x is not axis)
+    return _Product((), ((Field(0, ((own, -whole(any_of, own).astype(np.int64)),)), True),))
 
 
 def _picked(
@@ -176,9 +196,9 @@ def _total(factors: list[Value], tests: list[tuple[Field, bool]], axis: Axis) ->
         x, y = min(pairs, key=lambda pair: _room(joined((pair[0].axes, pair[1].axes))))
         factors = [_multiplied(x, y), *(z for z in factors if z is not x and z is not y)]
     if len(factors) == 2:
-        return [contract(*factors, axis, F32, axis.size or 1, None)]
-    one = factors[0]
-    return [summed(one, axis)]
+        x, y = factors
+        return [contract(x, y, axis, F32, axis.size, None)]
+    return [summed(factors[0], axis)]
 
 
 def _apart(x: Value, y: Value) -> bool:
@@ -187,25 +207,24 @@ def _apart(x: Value, y: Value) -> bool:
 
 
 def _with_tests(factors: list[Value], tests: list[tuple[Field, bool]]) -> list[Value]:
-    """Put tests into all factors that have their axes, else into the one that they enlarge least.
+    """Put tests into the factors that are the smallest with their axes.
 
     What is not finite elsewhere would not be left out: all is multiplied out first then.
     """
     axes = set(joined(test.axes for test, _ in tests))
-    inside = [x for x in factors if axes <= set(x.axes)]
-    if not inside:
-        inside = [min(factors, key=lambda x: _room(joined((x.axes, axes))))]
+    room = {id(x): _room(joined((x.axes, axes))) for x in factors}
+    inside = [x for x in factors if room[id(x)] == min(room.values())]
     rest = [x for x in factors if not any(x is y for y in inside)]
     if not all(map(is_finite, rest)):
         return [_masked(reduce(_multiplied, factors), tests)]
     return [*(_masked(x, tests) for x in inside), *rest]
 
 
-def _summed(ev: Evaluation, term: Lifted) -> Value:
+def product_value(ev: Evaluation, term: Lifted) -> Value:
+    """Return the value of a sum, by its factors where it is one of float32."""
     if not _is_sum(term):
         return _others(ev, term)
     return _product(ev, term).value()
 
 
 _others = VALUES[Summed]
-VALUES[Summed] = _summed

@@ -37,6 +37,7 @@ from pycute_xe.executing.arrays.values import (
     numbers,
     of_dtype,
     selected,
+    taken,
     widened,
     wrapped,
 )
@@ -60,7 +61,17 @@ from pycute_xe.kernel.ir.kernel import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["VALUES", "Contents", "Evaluation", "Run", "Trip", "demand_room", "reads", "summed"]
+__all__ = [
+    "VALUES",
+    "Ahead",
+    "Contents",
+    "Evaluation",
+    "Run",
+    "Trip",
+    "demand_room",
+    "reads",
+    "summed",
+]
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
@@ -73,11 +84,22 @@ Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 
 
 class Trip(Protocol):
-    """A trip of a recurrence: its number, what is known of what depends on it, and the state."""
+    """A trip of a recurrence, and the state with which it begins."""
 
-    recurrence: Recurrence
-    number: int
-    known: dict[Any, Any]
+    @property
+    def recurrence(self) -> Recurrence:
+        """The recurrence."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """What the variable of its loop is."""
+        ...
+
+    @property
+    def known(self) -> dict[Any, Any]:
+        """What is known of what depends on it."""
+        ...
 
     def state(self, ev: Evaluation, term: Lifted) -> Contents:
         """Return what a fragment holds when it begins, its type, and where a term lies in it."""
@@ -141,7 +163,7 @@ class Evaluation:
     """Values of terms where ``env`` says what variables are.
 
     ``own`` are the variables that the evaluation around it does not have, ``inside`` the trips of
-    recurrences in which it is done, the innermost first.
+    recurrences in which it is done, the innermost first; ``ahead`` knows what all trips have.
     """
 
     run: Run
@@ -149,6 +171,7 @@ class Evaluation:
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
     inside: tuple[Trip, ...] = ()
+    ahead: Ahead | None = None
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
@@ -165,7 +188,11 @@ class Evaluation:
         if known is None:
             if self.outer is not None and self.own.isdisjoint(term.names):
                 return self.outer.value(term)
-            known = self.values[term.number] = VALUES[term.kind](self, term)
+            if self.ahead is not None and self.ahead.has(term):
+                known = self.ahead.value(self.ahead.ev.value(term))
+            else:
+                known = VALUES[term.kind](self, term)
+            self.values[term.number] = known
         return known
 
     def factor(self, term: Lifted) -> Value:
@@ -222,11 +249,16 @@ class Evaluation:
         """Return where a sum's body is evaluated, its axis, and what must be below zero."""
         over = term.given[1]
         if over not in self.sums:
-            own = _Over(Axis(1))
-            for bound in over:
-                own = own.within(self, bound)
-            self.sums[over] = own.evaluation(self), own.axis, own.tests
+            self.sums[over] = (
+                self._summed_over(term) if self.ahead is None else self.ahead.sum(self, term)
+            )
         return self.sums[over]
+
+    def _summed_over(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+        own = _Over(Axis(1))
+        for bound in term.given[1]:
+            own = own.within(self, bound)
+        return own.evaluation(self), own.axis, own.tests
 
     @property
     def trips(self) -> tuple[Trip, ...]:
@@ -244,6 +276,57 @@ class Evaluation:
                 if trip.recurrence is recurrence:
                     return trip.state(self, term)
         return self.run.over(self, term)
+
+
+FEW = 1 << 18
+"""Elements of what is evaluated for all trips at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """What does not depend on state, evaluated for all trips of a recurrence: of one of them.
+
+    The trips are an axis of ``ev``, on which the one at hand is point ``at``; terms that name
+    ``state`` are not known before.
+    """
+
+    ev: Evaluation
+    axis: Axis
+    at: int
+    state: str
+
+    def has(self, term: Lifted) -> bool:
+        """Whether a term is evaluated for all trips: it needs no state, and is not large."""
+        if self.state in term.names:
+            return False
+        fields = (self.ev.env[name] for name in term.names if name in self.ev.env)
+        return prod(axis.size for axis in joined(x.axes for x in fields)) <= FEW
+
+    def value(self, value: Value) -> Value:
+        """Return a value of all trips at the trip at hand."""
+        if self.axis not in value.axes:
+            return value
+        index = (*(slice(None),) * value.axes.index(self.axis), self.at)
+        axes = tuple(axis for axis in value.axes if axis is not self.axis)
+        return Value(axes, taken(value.array, index), value.type)
+
+    def field(self, field: Field) -> Field:
+        """Return a field of all trips at the trip at hand."""
+        out = Field(field.offset)
+        for axes, part in field.parts:
+            if self.axis in axes:
+                part = np.asarray(part.take(self.at, axes.index(self.axis)), np.int64)
+                axes = tuple(axis for axis in axes if axis is not self.axis)
+            out = out + (Field(0, ((axes, part),)) if axes else Field(int(part)))
+        return out
+
+    def sum(self, ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+        """Return where a sum's body is evaluated in the trip at hand: over what all trips have."""
+        inner, axis, tests = self.ev.summed_over(term)
+        own = {name: self.field(inner.env[name]) for name in inner.own}
+        ahead = replace(self, ev=inner)
+        at = Evaluation(ev.run, {**ev.env, **own}, ev, inner.own, ahead=ahead)
+        return at, axis, tuple(map(self.field, tests))
 
 
 def reads(run: Run, env: dict[str, Field], terms: Iterable[Lifted]) -> Iterator[tuple[Field, ...]]:

@@ -49,11 +49,13 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.numeric import as_numeric
 
 __all__ = [
     "apart_of",
     "boxed",
     "is_inside",
+    "named",
     "needed_by",
     "outside_of",
     "reached",
@@ -293,6 +295,11 @@ def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
     return [name for one, name in reached(recurrence, tuple(names)) if one is recurrence]
 
 
+def named(recurrence: Recurrence) -> str:
+    """Return what a term names that depends on the state with which a trip begins."""
+    return f"state {id(recurrence)}"
+
+
 def is_inside(one: Recurrence, other: Recurrence) -> bool:
     """Whether a recurrence is in the loop of another one."""
     return any(x is other.loop for x in one.around)
@@ -306,13 +313,14 @@ def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[s
         loop = one.loop
         variables |= loop.start.names | loop.stop.names | free_of(lifter, nodes_of(one, own))
         if is_inside(recurrence, one):
-            variables.add(loop.var)
+            variables |= {loop.var, named(one)}
         else:
             inner = (x for x in one.around if isinstance(x, Loop) and x not in recurrence.around)
             bound |= {loop.var, *(x.var for x in inner)}
     return frozenset(variables - bound)
 
 
+F32 = as_numeric("f32")
 ROOM = 1 << 23
 """Numbers of a table of places."""
 
@@ -449,8 +457,39 @@ def _totalled(
     body = inner.of(node.body)
     names, more = bounds_of(tuple(over))
     given = node.how, tuple(over), node.type
+    order = _order(body, tile) if tiles else None
+    outside = tuple[Lifted, ...]()
+    if tiles and len(tiles) == len(node.over) and (node.how, node.type) == ("sum", F32):
+        body, outside = _taken_out(walk.lifter, body, names)
     summed = walk.lifter.make(Summed, given, (body,), (), names, more - names)
-    return summed, _order(body, tile) if tiles else None
+    for one in outside:
+        summed = walk.lifter.make(Call, ("mul", F32), (summed, one))
+    return summed, order
+
+
+def _taken_out(
+    lifter: Lifter, body: Lifted, names: frozenset[str]
+) -> tuple[Lifted, tuple[Lifted, ...]]:
+    """Return what is left of a sum's body without factors that are the same in all of its terms."""
+    factors = _factors(body)
+    outside = tuple(x for x in factors if not x.names & names)
+    inside = [x for x in factors if x.names & names]
+    if not inside or not outside:
+        return body, ()
+    left = inside[0]
+    for one in inside[1:]:
+        left = lifter.make(Call, ("mul", F32), (left, one))
+    return left, outside
+
+
+def _factors(term: Lifted) -> list[Lifted]:
+    """Return what is multiplied to make a term of float32, zeros that are added left out."""
+    if term.kind is Call and term.given == ("mul", F32):
+        return [x for part in term.parts for x in _factors(part)]
+    if term.kind is Call and term.given == ("add", F32):
+        rest = [x for x in term.parts if x.kind is not Number or x.given[0] != 0]
+        return _factors(rest[0]) if len(rest) == 1 else [term]
+    return [term]
 
 
 def _other(name: str, used: set[str]) -> str:
@@ -468,7 +507,8 @@ def _order(body: Lifted, tile: str) -> Ints | None:
 
 
 def _places(term: Lifted) -> Iterator[Place]:
-    yield from term.places
+    if term.kind is not Choice:
+        yield from term.places
     for part in term.parts:
         yield from _places(part)
 
@@ -504,7 +544,7 @@ def _state(walk: _Walk, node: State) -> Lifted:
         places.append(walk.table(Index(), node.picked(numbers), None, node.bound))
     places += [walk.place(value, ()) for _, value in node.at]
     outer = tuple(var for var, _ in node.at)
-    names = frozenset({f"state {id(recurrence)}"}) if not node.behind else frozenset[str]()
+    names = frozenset({named(recurrence)}) if not node.behind else frozenset[str]()
     more = outside_of(walk.lifter, recurrence, node.name) | names
     given = (recurrence, node.name, node.behind, outer)
     state = walk.lifter.make(State, given, (), tuple(places))

@@ -8,16 +8,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-import pycute_xe.executing.arrays.contracting  # noqa: F401  # it fills `VALUES`
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
 from pycute_xe.executing.arrays.lifting import needed_by, steps_of
 from pycute_xe.executing.arrays.products import product_of
 from pycute_xe.executing.arrays.recording import Changed, Tape
-from pycute_xe.executing.arrays.scanning import over
 from pycute_xe.executing.arrays.storing import Stored, Written, store, stores_of, written
 from pycute_xe.executing.arrays.terms import Lifter
+from pycute_xe.executing.arrays.trips import over
 from pycute_xe.executing.arrays.values import copied
 from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.contents import Followed

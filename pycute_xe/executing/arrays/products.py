@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pycute_xe.converting import host_dtype
+from pycute_xe.executing.arrays.contracting import product_value
 from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run, demand_room
 from pycute_xe.executing.arrays.terms import (
     Axis,
@@ -24,7 +25,7 @@ from pycute_xe.executing.arrays.values import (
     selected,
     widened,
 )
-from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, undecided
+from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, Summed, undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
@@ -187,3 +188,4 @@ def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
 
 
 VALUES[Accumulated] = _accumulated
+VALUES[Summed] = product_value

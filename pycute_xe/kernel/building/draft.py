@@ -22,7 +22,7 @@ from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, at_places
 from pycute_xe.kernel.spec.specification import AnyClaim, Claim
-from pycute_xe.kernel.spec.tables import Assumption
+from pycute_xe.kernel.spec.tables import Assumption, Tickets
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
 from pycute_xe.layout import Layout
@@ -119,6 +119,7 @@ class Draft:
         self._given: tuple[Claim, ...] = ()
         self._real: tuple[Numeric, ...] = ()
         self._assumed: tuple[Assumption, ...] = ()
+        self._tickets: tuple[Tickets, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}
 

@@ -32,7 +32,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import AnyClaim, Claim
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
 from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
@@ -158,8 +158,9 @@ class _Change:
             jumps = tuple(self.jump(one, scope) for one in computes.jumps)
             tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
             given = tuple(self.whole(one, scope) for one in computes.given)
-            computes = replace(
-                computes, claims=claims, defines=defines, tables=tables, jumps=jumps, given=given
+            tickets = tuple(x.changed(_Within(self, scope)) for x in computes.tickets)
+            computes = Specification(
+                claims, computes.assumes, defines, tables, jumps, given, tickets
             )
         return replace(
             kernel,

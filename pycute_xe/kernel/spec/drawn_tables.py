@@ -18,6 +18,7 @@ from pycute_xe.kernel.spec.table_checks import broken, value_of
 from pycute_xe.kernel.spec.tables import (
     Assumption,
     AtMost,
+    Bins,
     Distinct,
     InRange,
     Modes,
@@ -25,6 +26,7 @@ from pycute_xe.kernel.spec.tables import (
     Rising,
     Runs,
     Sorted,
+    Tickets,
 )
 
 __all__ = ["drawn_tables"]
@@ -89,9 +91,7 @@ class _Draw:
         self.made: dict[str, Array] = {}
 
     def tables(self, names: frozenset[str]) -> dict[str, Array]:
-        for one in self.assumed:
-            if isinstance(one, Runs):
-                self.runs(one)
+        self.together()
         for name in sorted(names, key=lambda name: (not self.modes[name], name)):
             if self.modes[name] and name not in self.made:
                 self.made[name] = self.table(name)
@@ -102,6 +102,19 @@ class _Draw:
             if isinstance(one, InRange) and one.when:
                 self.spoil(one)
         return self.made
+
+    def together(self) -> None:
+        """Make tables of which one says something of another, tickets last."""
+        for one in sorted(self.assumed, key=lambda x: isinstance(x, Tickets)):
+            match one:
+                case Runs():
+                    self.runs(one)
+                case Bins():
+                    self.bins(one)
+                case Tickets():
+                    self.tickets(one)
+                case _:
+                    pass
 
     def blindly(self, names: frozenset[str]) -> dict[str, Array] | None:
         """Return small tables of any entries in range, or none that are used; None if large."""
@@ -163,6 +176,29 @@ class _Draw:
         short = self.rng.integers(0, lengths + 1)
         self.made[one.starts] = ends[:-1]
         self.made[one.counts] = np.where(self.rng.random(count) < 0.3, short, lengths)
+
+    def bins(self, one: Bins) -> None:
+        """Make entries, and begins of bins that have room for them and a few gaps."""
+        of = self.made.setdefault(one.of, self.table(one.of))
+        extent, to = self.modes[one.operand][0].at(self.sizes), one.to.at(self.sizes)
+        counts = np.bincount(
+            of.ravel()[(of.ravel() >= 0) & (of.ravel() < extent)], minlength=extent
+        )
+        spare = to - int(counts.sum())
+        if spare < 0:
+            raise ValueError("no room for all entries")
+        gaps = np.sort(self.rng.integers(0, spare + 1, extent))
+        gaps = gaps if self.rng.random() < 0.5 else np.zeros_like(gaps)
+        self.made[one.operand] = (np.cumsum(counts) - counts + gaps).astype(np.int64)
+
+    def tickets(self, one: Tickets) -> None:
+        """Make tickets, in any order of arrival."""
+        of = self.made.setdefault(one.of, self.table(one.of)).ravel()
+        order = self.rng.permutation(of.size)
+        order = order[np.argsort(of[order], kind="stable")]
+        out = np.empty(of.size, np.int64)
+        out[order] = np.arange(of.size) - np.searchsorted(of[order], of[order])
+        self.made[one.operand] = out.reshape(self.made[one.of].shape)
 
     def distinct(self, count: int, high: int, none: int) -> Array:
         """Return different numbers, some of which are negative and skip if ``none`` is."""

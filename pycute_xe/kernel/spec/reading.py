@@ -12,12 +12,14 @@ from pycute_xe.kernel.spec.equations import Notation, ranges_of, read_claim, tre
 from pycute_xe.kernel.spec.expression import Element, Expression, leaves
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.tables import Tickets
 from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["read_given", "read_jump", "read_recurrence", "read_specification"]
+__all__ = ["read_given", "read_jump", "read_recurrence", "read_specification", "read_tickets"]
 
 _ROUNDED = "without roundings to "
+_TICKETS = re.compile(r"^\s*(?P<operand>\w+) are tickets of (?P<of>\w+)\s*$")
 _JUMPS = re.compile(r"^\w+\[\s*[A-Za-z_]\w*\s*\+\s*[A-Za-z_]")
 
 
@@ -40,7 +42,8 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     kinds = [x.removeprefix(_ROUNDED) for x in lines if x.startswith(_ROUNDED)]
     known_to_be = [x.removeprefix("given ") for x in lines if x.startswith("given ")]
     equations = [x for x in lines if x and not x.startswith(("assuming ", "given ", _ROUNDED))]
-    states = [x for x in equations if _name_of(x) not in {o.name for o in operands}]
+    names = {o.name for o in operands}
+    states = [x for x in equations if _name_of(x) not in names and read_tickets(x) is None]
     later = [x for x in states if _JUMPS.search(x)]
     lines = [x for x in states if x not in later]
     defines: tuple[Recurrence, ...] = ()
@@ -50,12 +53,23 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     known = (*operands, *(one.operand for one in defines))
     jumps = tuple(read_jump(x, known) for x in later)
     claims = [x for x in equations if x not in (*lines[: 2 * len(defines)], *later)]
-    claimed = tuple(read_claim(x, known) for x in claims)
+    tickets = tuple(filter(None, map(read_tickets, claims)))
+    claimed = tuple(read_claim(x, known) for x in claims if read_tickets(x) is None)
     given = tuple(read_given(x, known) for x in known_to_be)
     real = tuple(map(as_numeric, kinds))
-    made = Specification(claimed, assumed, defines=defines, jumps=jumps, given=given, real=real)
+    made = Specification(claimed, assumed, defines, (), jumps, given, tickets, real)
     made.check(operands)
     return made
+
+
+def read_tickets(text: str) -> Tickets | None:
+    """Return what a line says of an output that is tickets; None for any other line.
+
+    >>> print(read_tickets("places are tickets of ids"), read_tickets("D[m] = 1"))
+    places are tickets of ids None
+    """
+    said = _TICKETS.match(text)
+    return None if said is None else Tickets(said["operand"], said["of"])
 
 
 def _name_of(equation: str) -> str:

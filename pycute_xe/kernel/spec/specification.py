@@ -32,10 +32,8 @@ from pycute_xe.kernel.spec.places import (
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.table_checks import check_assumption
-from pycute_xe.kernel.spec.tables import (
-    Assumption,
-)
+from pycute_xe.kernel.spec.table_operands import check_tables, drawn
+from pycute_xe.kernel.spec.tables import Assumption, Tickets
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
@@ -107,6 +105,7 @@ class Specification:
     tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
     jumps: tuple[Jump, ...] = field(default=(), metadata={"later": True})
     given: tuple[Claim, ...] = field(default=(), metadata={"later": True})
+    tickets: tuple[Tickets, ...] = field(default=(), metadata={"later": True})
     real: tuple[Numeric, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
@@ -130,6 +129,14 @@ class Specification:
         """Return the claim about an output, if there is one."""
         return next((claim for claim in self.claims if claim.output == output), None)
 
+    def value(self, output: str) -> Expression:
+        """Return what is claimed of an element of an output; `KernelError` as `of`.
+
+        Of tickets it is the element itself: the order of arrival decides it.
+        """
+        drawn = any(one.operand == output for one in self.tickets)
+        return Element(output, (Index("i"),)) if drawn else self.of(output).value
+
     @typed
     def without(self, assumption: Assumption) -> Specification:
         """Return what is left where something is not assumed of tables.
@@ -149,9 +156,9 @@ class Specification:
         known = {operand.name: operand for operand in operands}
         _check_defined(self, known)
         for assumption in self.tables:
-            check_assumption(assumption, known)
+            check_tables(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
-        claimed = [claim.output for claim in self.claims]
+        claimed = [claim.output for claim in self.claims] + [one.operand for one in self.tickets]
         if claimed and sorted(outputs) != sorted(claimed):
             raise KernelError(
                 "computes",
@@ -160,6 +167,7 @@ class Specification:
                 "claim each operand that is written, once",
             )
         known |= {one.name: one.operand for one in self.defines}
+        known |= {one.operand: drawn(one, known) for one in self.tickets}
         for claim in (*self.given, *self.claims):
             _check_claim(claim, known)
         for claim in self.given:
@@ -182,7 +190,8 @@ class Specification:
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
         lines = [*map(str, self.defines), *map(str, self.jumps)]
-        lines += [*(f"given {claim}" for claim in self.given), *map(str, self.claims)]
+        lines += [f"given {claim}" for claim in self.given]
+        lines += [*map(str, self.tickets), *map(str, self.claims)]
         lines += [f"without roundings to {kind}" for kind in self.real]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 

@@ -1,4 +1,4 @@
-"""Whether what is assumed of tables can be said of operands, and the tables of a run meet it."""
+"""Whether the tables of a run meet what is assumed of them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pycute_xe.errors import InputError, KernelError
+from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index, Looked, Quotient
-from pycute_xe.kernel.ir.operands import Operand
-from pycute_xe.kernel.spec.tables import (
-    Arrays,
-    Assumption,
-    AtMost,
-    Distinct,
-    InRange,
-    Law,
-    Modes,
-    Permutation,
-    Rising,
-    Runs,
-    Sorted,
-)
+from pycute_xe.kernel.spec.tables import Arrays, Assumption, Bins, Law, Modes, Runs, Tickets
 
-__all__ = ["broken", "check_assumption", "demand_kept", "law_broken", "value_of"]
+__all__ = ["broken", "demand_kept", "law_broken", "tickets_broken", "value_of"]
+
+COUNTS = "how many entries name each"
+"""The table of counts that a run's tables have where bins are assumed."""
 
 MOST_PAIRS = 1 << 22
 """Combinations of places at which laws are looked at one by one."""
@@ -48,11 +39,48 @@ def broken(
     >>> broken(Rising("starts", Index("T")), {"starts": (Index("U"),)}, starts, {"T": 2, "U": 3})
     {'i': 1, 'j': 2}
     """
+    match assumption:
+        case Tickets(name, of):
+            at = tickets_broken(_array(arrays[name]), _array(arrays[of]))
+            return None if at is None else {f"i{mode}": i for mode, i in enumerate(at)}
+        case Bins(name, of, to):
+            counts = _counts(_array(arrays[of]), modes[name][0].at(sizes))
+            runs = Runs(name, COUNTS, to)
+            extents, counted = {**modes, COUNTS: modes[name]}, {**arrays, COUNTS: counts}
+            return broken(runs, extents, counted, sizes)
+        case _:
+            pass
     for law in assumption.laws(modes):
         place = law_broken(law, arrays, sizes)
         if place is not None:
             return place
     return None
+
+
+def tickets_broken(tickets: NDArray[Any], of: NDArray[Any]) -> tuple[int, ...] | None:
+    """Return a place at which tickets are none of entries; None where equal ones have 0, 1, 2, ….
+
+    >>> tickets_broken(np.array([1, 0, 0]), np.array([5, 3, 5]))
+    >>> tickets_broken(np.array([1, 0, 1]), np.array([5, 3, 5]))
+    (2,)
+    """
+    flat, own = of.ravel(), tickets.ravel()
+    order = np.lexsort((own, flat))
+    begins = np.searchsorted(flat[order], flat[order])
+    wrong = np.flatnonzero(own[order] != np.arange(own.size) - begins)
+    if not wrong.size:
+        return None
+    return tuple(int(i) for i in np.unravel_index(order[wrong[0]], of.shape))
+
+
+def _counts(of: NDArray[Any], extent: int) -> NDArray[np.int64]:
+    """Return how many entries name each number below an extent."""
+    inside = of[(of >= 0) & (of < extent)]
+    return np.bincount(inside.ravel().astype(np.int64), minlength=extent)
+
+
+def _array(table: Any) -> NDArray[Any]:
+    return table.whole() if hasattr(table, "whole") else np.asarray(table)
 
 
 def demand_kept(
@@ -69,7 +97,7 @@ def demand_kept(
     >>> assumed, modes = (Rising("starts", Index("T")),), {"starts": (Index("U"),)}
     >>> demand_kept("run", "pooled", assumed, modes, {"starts": [0, 1, 2]}, {"T": 2, "U": 3})
     """
-    arrays = {name: np.asarray(tables[name]) for one in assumed for name in one.tables}
+    arrays = {name: _array(tables[name]) for one in assumed for name in one.tables}
     for one in assumed:
         place = broken(one, modes, arrays, sizes)
         if place is not None:
@@ -160,62 +188,3 @@ def _entries(arrays: Arrays, operand: str, at: tuple[Any, ...]) -> Any:
         return np.zeros(np.shape(inside), np.int64)
     entries: Any = np.asarray(table[kept] if kept else table[()], dtype=np.int64)
     return np.where(inside, entries, 0)
-
-
-# ------------------------------------------------------------ construction
-
-
-def check_assumption(assumption: Assumption, known: Mapping[str, Operand]) -> None:
-    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
-    for name in sorted(assumption.tables):
-        if name not in known or known[name].value_type.kind == "float":
-            wrong = f"{name} is not an operand of integers"
-            fix = "assume something of operands that are looked up"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        if known[name].role != "in":
-            wrong = f"{name} is written by the kernel, so that it is not a table"
-            fix = "assume something of inputs, and claim what is written"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-    _check_indices_of(assumption, known)
-    match assumption:
-        case AtMost():
-            return
-        case Runs():
-            modes, extents = 1, {known[name].modes for name in assumption.tables}
-            if len(extents) > 1:
-                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
-                fix = "give both the extent of one mode"
-                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        case InRange():
-            modes = len(assumption.at)
-        case Rising() | Sorted() | Distinct() | Permutation():
-            modes = 1
-    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
-    if len(known[name].modes) != modes:
-        count = len(known[name].modes)
-        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
-        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
-
-
-def _check_indices_of(assumption: Assumption, known: Mapping[str, Operand]) -> None:
-    """Refuse names that are neither sizes nor variables, and lookups with too few indices."""
-    sizes = {n for x in known.values() for mode in x.modes for n in mode.names}
-    match assumption:
-        case InRange(below=below, at=own, when=when):
-            indices = [below, *(index for pair in when for index in pair)]
-        case AtMost(index, most, over):
-            own = tuple(name for name, _ in over)
-            indices = [index, most, *(extent for _, extent in over)]
-        case Rising(to=to) | Runs(to=to):
-            own, indices = (), [to]
-        case Sorted() | Distinct() | Permutation():
-            return
-    for index in indices:
-        for name in sorted(index.names - sizes - {*own}):
-            wrong, fix = f"{name} is neither a size nor a variable", "say over=((name, extent),)"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        for one in index.looked_up:
-            if len(one.at) != len(known[one.operand].modes):
-                wrong = f"{one} does not look an element of {known[one.operand]} up"
-                fix = "give an index for each mode"
-                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
