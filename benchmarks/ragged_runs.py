@@ -266,6 +266,13 @@ def of_experts(tokens: int, experts: int = 64, top: int = 4) -> Iterator[tuple[s
         rows = wide(y)[starts[ids] + places]
         return ((weights[..., None] * rows).sum(0).astype(BF16),)
 
+    def permuted() -> Any:
+        order = np.argsort(ids.ravel(), kind="stable")
+        return tokens_of[order % tokens], places
+
+    tokens_of = random(tokens, 512)
+    given = {"X": tokens_of, "ids": ids, "offsets": starts, "R": ids.size}
+    yield "moe_permute", Case(kinds.moe_permute(top), given, permuted)
     given = {"Y": y, "weights": weights, "ids": ids, "places": places, "offsets": starts}
     yield "moe_combine", Case(kinds.moe_combine(top), given, combined)
 

@@ -95,6 +95,22 @@ def test_tiles_by_tickets_are_those_of_the_machine(groups: int) -> None:
     assert (fast.dpas, fast.barriers) == (slow.dpas, slow.barriers)
 
 
+def test_tickets_drawn_first_are_counted_in_the_order_of_work_groups() -> None:
+    """Two experts without tokens; a row holds the token that drew its ticket."""
+    rng = np.random.default_rng(2)
+    ids = rng.choice([0, 2, 3], (2, 7)).astype(np.int32)
+    starts = np.cumsum([0, *np.bincount(ids.ravel(), minlength=5)])[:-1].astype(np.int32)
+    x = served.random(rng, "bf16", 7, 70)
+    given: dict[str, Any] = {"X": x, "ids": ids, "offsets": starts, "R": ids.size}
+    made = kinds.moe_permute()
+    (rows, places), fast = cx.run(made, **given, report=True)
+    slow, report = cx.run(made, **given, report=True, executor="reference")
+    assert (fast.why, fast.messages, fast.bytes) == ("", report.messages, report.bytes)
+    assert [x.tobytes() for x in (rows, places)] == [y.tobytes() for y in slow]
+    for j, t in np.ndindex(ids.shape):
+        assert (rows[starts[ids[j, t]] + places[j, t]] == x[t]).all()
+
+
 @pytest.mark.parametrize("times", [1, 3])
 def test_an_inner_loop_begins_with_the_state_of_the_trip_around_it(times: int) -> None:
     """Each trip goes on with what an inner loop makes of the state, which is stored before."""
