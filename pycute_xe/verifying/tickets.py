@@ -54,8 +54,8 @@ def given_tickets(
 
 def _without(proof: Proof, drawn: tuple[Tickets, ...]) -> Proof:
     """Return a proof that does not assume of tickets what is drawn."""
-    said = set(map(str, drawn))
-    return replace(proof, assumptions=tuple(a for a in proof.assumptions if a not in said))
+    own = set(map(str, drawn))
+    return replace(proof, assumptions=tuple(a for a in proof.assumptions if a not in own))
 
 
 def _left(proof: Proof, why: str) -> Proof:

@@ -68,8 +68,8 @@ def read_tickets(text: str) -> Tickets | None:
     >>> print(read_tickets("places are tickets of ids"), read_tickets("D[m] = 1"))
     places are tickets of ids None
     """
-    said = _TICKETS.match(text)
-    return None if said is None else Tickets(said["operand"], said["of"])
+    read = _TICKETS.match(text)
+    return None if read is None else Tickets(read["operand"], read["of"])
 
 
 def _name_of(equation: str) -> str:
