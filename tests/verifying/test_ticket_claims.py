@@ -243,7 +243,7 @@ def test_what_a_proof_is_given_is_so_of_all_small_tables() -> None:
     seen = 0
     for numbers in product(range(3), repeat=6):
         tables = np.array(numbers).reshape(3, 2)
-        arrays = dict(zip(("ids", "offsets", "places"), tables, strict=True))
+        arrays: dict[str, Any] = dict(zip(["ids", "offsets", "places"], tables, strict=True))
         if any(broken(one, modes, arrays, sizes) is not None for one in assumed):
             continue
         seen += 1
