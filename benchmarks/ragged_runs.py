@@ -266,6 +266,13 @@ def of_experts(tokens: int, experts: int = 64, top: int = 4) -> Iterator[tuple[s
         rows = wide(y)[starts[ids] + places]
         return ((weights[..., None] * rows).sum(0).astype(BF16),)
 
+    def permuted() -> Any:
+        order = np.argsort(ids.ravel(), kind="stable")
+        return tokens_of[order % tokens], places
+
+    tokens_of = random(tokens, 512)
+    given = {"X": tokens_of, "ids": ids, "offsets": starts, "R": ids.size}
+    yield "moe_permute", Case(kinds.moe_permute(top), given, permuted)
     given = {"Y": y, "weights": weights, "ids": ids, "places": places, "offsets": starts}
     yield "moe_combine", Case(kinds.moe_combine(top), given, combined)
 
@@ -336,6 +343,28 @@ def of_products(size: int = 512) -> Iterator[tuple[str, Case]]:
     yield "attention_combine", Case(made, {"Os": parts, "lse": logs}, merged)
 
 
+def in_chunks(q: Any, k: Any, v: Any, logs: Any, state: Any, beta: Any, chunk: int = 64) -> Any:
+    """A state that decays, a chunk of tokens at a time; with ``beta`` as the delta rule has it."""
+    out = np.empty_like(v)
+    for c in range(0, v.shape[1], chunk):
+        own, own_logs = slice(c, c + chunk), logs[:, c + 1 : c + chunk + 1]
+        since = np.exp(own_logs - logs[:, c, None])[..., None]
+        decays = np.exp(own_logs[..., None] - own_logs[:, None])
+        decays = np.where(np.tri(chunk, dtype=bool), decays, 0)
+        u = v[:, own]
+        if beta is not None:
+            rate = beta[:, own, None]
+            left = rate * (k[:, own] @ k[:, own].swapaxes(1, 2)) * decays
+            u = rate * (u - since * (k[:, own] @ state))
+            for r in range(1, chunk):
+                u[:, r] -= (left[:, r, None, :r] @ u[:, :r])[:, 0]
+        seen = (q[:, own] @ k[:, own].swapaxes(1, 2)) * decays
+        out[:, own] = since * (q[:, own] @ state) + seen @ u
+        late = k[:, own] * np.exp(own_logs[:, -1:] - own_logs)[..., None]
+        state = since[:, -1:] * state + late.swapaxes(1, 2) @ u
+    return out, state
+
+
 def states(tokens: int = 256, heads: int = 8, size: int = 64) -> Iterator[tuple[str, Case]]:
     """Yield kinds that carry a state on: NumPy token after token, and by chunks of 64."""
     rng = np.random.default_rng(4)
@@ -363,29 +392,7 @@ def states(tokens: int = 256, heads: int = 8, size: int = 64) -> Iterator[tuple[
         return plain
 
     def chunked(delta: bool) -> Callable[[], Any]:
-        def plain() -> Any:
-            out, state = np.empty_like(v), begun
-            for c in range(0, tokens, 64):
-                own = slice(c, c + 64)
-                since = np.exp(logs[:, c + 1 : c + 65] - logs[:, c, None])[..., None]
-                apart = logs[:, c + 1 : c + 65, None] - logs[:, None, c + 1 : c + 65]
-                decays = np.where(np.tri(64, dtype=bool), np.exp(apart), 0)
-                u = v[:, own]
-                if delta:
-                    rate = beta[:, own, None]
-                    left = rate * (k[:, own] @ k[:, own].swapaxes(1, 2)) * decays
-                    u = rate * (u - since * (k[:, own] @ state))
-                    for r in range(1, 64):
-                        u[:, r] -= (left[:, r, None, :r] @ u[:, :r])[:, 0]
-                seen = (q[:, own] @ k[:, own].swapaxes(1, 2)) * decays
-                out[:, own] = since * (q[:, own] @ state) + seen @ u
-                late = (
-                    k[:, own] * np.exp(logs[:, c + 64, None] - logs[:, c + 1 : c + 65])[..., None]
-                )
-                state = since[:, -1:] * state + late.swapaxes(1, 2) @ u
-            return out, state
-
-        return plain
+        return lambda: in_chunks(q, k, v, logs, begun, beta if delta else None)
 
     given = {"Q": q, "K": k, "V": v, "S0": begun}
     by_chunks = given | {"B": logs, "N": tokens // 64}

@@ -218,7 +218,8 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         join = (lambda x: np.concatenate(x, 1)) if packed else np.stack
         given: dict[str, Any] = {"Q": join(qs), "scale": np.float32(scale)}
         if options.get("scales"):
-            numbers = [x.astype(np.float32) if count > 1 else np.float32(x[0]) for x in by]
+            heads_own = options["scales"] == "heads"
+            numbers = [x.astype(np.float32) if heads_own else np.float32(x[0]) for x in by]
             given |= dict(zip(("k_scale", "v_scale"), numbers, strict=True))
         if packed:
             starts = np.cumsum([0, *(m for m, _ in lengths)]).astype(np.int32)
@@ -301,14 +302,17 @@ def inverse_of(keys: Array, logs: Array, rate: Array, chunk: int) -> Array:
     return out
 
 
-def chunks(delta: bool, chunk: int | None = 4, inverse: bool = False) -> Callable[[Rng], Served]:
+def chunks(
+    delta: bool, chunk: int | None = 4, inverse: bool = False, kind: str = "f32", near: float = 1e-4
+) -> Callable[[Rng], Served]:
     """A state that decays, which a value changes by what the state lacks of it with ``delta``."""
 
     def made(rng: Rng) -> Served:
-        heads, depth, columns, many = 1, 16, 12, 3
+        heads, depth, columns, many = 1, 16, 12 if kind == "f32" else 24, 3
         tokens = many * (chunk or 5)
-        q, k = (random(rng, "f32", heads, tokens, depth) / 4 for _ in "qk")
+        q, k = (convert(random(rng, "f32", heads, tokens, depth) / 4, kind) for _ in "qk")
         v, begun = (random(rng, "f32", heads, n, columns) for n in (tokens, depth))
+        v = convert(v, kind)
         logs = np.zeros((heads, tokens + 1), np.float32)
         logs[:, 1:] = -rng.random((heads, tokens)).cumsum(1) / 4
         decay = np.exp(np.diff(wide(logs))).astype(np.float32)
@@ -317,7 +321,9 @@ def chunks(delta: bool, chunk: int | None = 4, inverse: bool = False) -> Callabl
         given |= {"B": logs, "N": many} if chunk else {"g": decay}
         given |= {"beta": rate} if delta else {}
         if inverse and chunk:
-            given["X"] = inverse_of(k, logs, rate, chunk).astype(np.float32)
+            given["X"] = convert(inverse_of(k, logs, rate, chunk), kind)
+        if kind != "f32":
+            given["KT" if delta else "K"] = np.ascontiguousarray(k).transpose(0, 2, 1)
         out, state = np.zeros((heads, tokens, columns)), wide(begun)
         for t in range(tokens):
             state = np.exp(wide(logs)[:, t + 1] - logs[:, t])[:, None, None] * state
@@ -327,10 +333,10 @@ def chunks(delta: bool, chunk: int | None = 4, inverse: bool = False) -> Callabl
                 new = wide(rate)[:, t, None] * lacks
             state = state + wide(k)[:, t, :, None] * new[:, None]
             out[:, t] = np.einsum("hd,hde->he", wide(q)[:, t], state)
-        kernel = kinds.linear_attention(depth, subgroups=1, chunk=chunk)
+        kernel = kinds.linear_attention(depth, subgroups=1, chunk=chunk, kind=kind)
         if delta:
-            kernel = kinds.delta_rule(depth, subgroups=1, chunk=chunk, inverse=inverse)
-        return Served(kernel, given, (out, state), 1e-4)
+            kernel = kinds.delta_rule(depth, subgroups=1, chunk=chunk, inverse=inverse, kind=kind)
+        return Served(kernel, given, (out, state), near)
 
     return made
 
@@ -444,8 +450,10 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention, chunks": chunks(delta=False),
     "delta rule": chunks(delta=True, chunk=None),
     "delta rule, chunks": chunks(delta=True),
+    "linear attention, products": chunks(False, 32, kind="bf16", near=2e-2),
     "inverses of triangles": inverses,
     "delta rule, inverses": chunks(delta=True, chunk=16, inverse=True),
+    "delta rule, products": chunks(True, 32, True, kind="f16", near=1e-2),
 }
 """Each is proved for all sizes."""
 

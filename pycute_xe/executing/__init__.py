@@ -4,7 +4,7 @@
 `arrays` evaluates it on whole arrays where it can; all else goes to the `reference` executor, which
 does statement by statement what its table `DOES` says, a `thread` for each subgroup of a grid
 (`launch`), through `surfaces` on the byte machine. `space` lists the points of a statement, at
-which `counting` counts its work. Arrays and a `Report` come out.
+which `counting` counts its work; `tickets` are known beforehand. Arrays and a `Report` come out.
 """
 
 from __future__ import annotations

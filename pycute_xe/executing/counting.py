@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -13,12 +13,12 @@ from pycute_xe.arch import Target
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.space import Space, anchors, given, grid_space, performed
 from pycute_xe.executing.surfaces import Placed, plan
+from pycute_xe.executing.tickets import takes_tickets, takings, with_tickets
 from pycute_xe.kernel import (
     AtomicStore,
     FetchAdd,
     Kernel,
     Load,
-    Loop,
     Mma,
     NamedWait,
     Prefetch,
@@ -29,7 +29,6 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.statements import Touched
-from pycute_xe.kernel.serving.dealt import dealt_tiles
 
 __all__ = ["Work", "work_done", "work_of"]
 
@@ -63,18 +62,10 @@ def work_of(
     kernel itself writes or on a table that is not given, and for a statement that moves what is in
     memory by messages of another kind.
     """
-    for part in _dealt(kernel):
-        yield from _works(part, sizes, inputs, target)
-
-
-def _dealt(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Return a kernel; of one that deals out tickets what each is for, and that they are taken."""
-    takes = [s for s in kernel.statements() if isinstance(s, FetchAdd)]
-    if not takes:
-        return (kernel,)
-    alone = dealt_tiles(kernel)
-    taking = tuple(replace(s, body=tuple(takes)) for s in kernel.body if isinstance(s, Loop))
-    return alone, replace(kernel, body=taking)
+    if takes_tickets(kernel):
+        yield from _works(takings(kernel), sizes, inputs, target)
+        kernel, inputs = with_tickets(kernel, sizes, inputs)
+    yield from _works(kernel, sizes, inputs, target)
 
 
 def _works(

@@ -76,6 +76,7 @@ class Naming:
         self.type_of = {o.name: o.value_type for o in kernel.operands}
         computes = kernel.computes
         self.given = {x.output: x for x in computes.given} if computes is not None else {}
+        self.real = computes.real if computes is not None else ()
         tables = {
             f"@{o.name}": table_name(number)
             for number, o in enumerate(kernel.operands)

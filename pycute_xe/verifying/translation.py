@@ -165,6 +165,9 @@ class _Formulas:
         match node:
             case Call():
                 return self.called(node, how)
+            case Converted(to, body) if how.real and to in self.naming.real:
+                self.real.add(f"conversions to {to}")
+                return self.formula(body, how)
             case Converted(to, body):
                 inner = self.formula(body, how.converted(to))
                 if how.excuses(to, inner, _rounds(body)):
@@ -285,6 +288,8 @@ class _Claimed:
             case Apply(name, arguments):
                 inside = how.operand(name, _rounds(value))
                 return applied(name, tuple(self.formula(a, names, inside) for a in arguments))
+            case Rounded(to, body) if how.real and to in self.naming.real:
+                return self.formula(body, names, how)
             case Rounded(to, body):
                 inner = self.formula(body, names, how.converted(to))
                 if how.excuses(to, inner, _rounds(body)):

@@ -71,6 +71,7 @@ __all__ = [
     "Run",
     "Trip",
     "demand_room",
+    "looked_up",
     "reads",
     "summed",
 ]
@@ -147,12 +148,17 @@ class Run:
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
-        axes, elements = gathered(self.tables[operand], at)
-        whole = elements.astype(np.int64)
-        if not axes:
-            return Field(int(whole))
-        offset, parts = separated(whole)
-        return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
+        return looked_up(self.tables[operand], at)
+
+
+def looked_up(table: Array, at: tuple[Field, ...]) -> Field:
+    """Return elements of an integer array as a field."""
+    axes, elements = gathered(table, at)
+    whole = elements.astype(np.int64)
+    if not axes:
+        return Field(int(whole))
+    offset, parts = separated(whole)
+    return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
 
 
 def is_narrow(numeric: Numeric) -> bool:

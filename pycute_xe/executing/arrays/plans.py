@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -19,15 +19,15 @@ from pycute_xe.executing.arrays.terms import Lifter
 from pycute_xe.executing.arrays.trips import over
 from pycute_xe.executing.arrays.values import copied
 from pycute_xe.executing.problem import Problem
+from pycute_xe.executing.tickets import takes_tickets, with_tickets
 from pycute_xe.holding.contents import Followed
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.nodes import undecided
-from pycute_xe.kernel import FetchAdd, Kernel, Load, Loop
+from pycute_xe.kernel import Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.ir.identities import identified
-from pycute_xe.kernel.serving.dealt import dealt_tiles
 
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
@@ -185,19 +185,18 @@ def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
     return frozenset(pair for pair in pairs if pairs.count(pair) > 1)
 
 
-_dealt = lru_cache(maxsize=128)(dealt_tiles)
-
-
 def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
-    """Return the outputs of a problem. Each ticket has a work-group of its own.
+    """Return the outputs of a problem.
 
-    Raises `KernelError` for tickets that do not deal out work, `UndecidableError` for what arrays
-    do not tell: another machine has to run it.
+    Raises `KernelError` as `with_tickets`, `UndecidableError` for what arrays do not tell: another
+    machine has to run it.
     """
     if problem.empty:
         raise undecided("an extent is zero")
-    if any(isinstance(s, FetchAdd) for s in problem.kernel.statements()):
-        return run_on_arrays(replace(problem, kernel=_dealt(problem.kernel)))
+    if takes_tickets(problem.kernel):
+        kernel, inputs = with_tickets(problem.kernel, problem.sizes, problem.inputs)
+        left = {**inputs, **run_on_arrays(Problem(kernel, problem.sizes, inputs))}
+        return {o.name: left[o.name] for o in problem.kernel.outputs}
     if any("__" in name for name in _names(problem.kernel)):
         return _by_identities(problem)
     left = plan(problem.kernel).run(problem)

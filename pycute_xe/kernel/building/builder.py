@@ -485,6 +485,13 @@ class KernelBuilder(Draft):
         Specification((), defines=self._defines, given=given).check(self._parts.operands)
         self._given = given
 
+    @line
+    def reads_as_real(self, kind: str | Numeric) -> None:
+        """Leave roundings to a type of floats out of what is claimed, as a verdict then says."""
+        real = tuple(dict.fromkeys((*self._real, as_numeric(kind))))
+        Specification((), real=real).check(())
+        self._real = real
+
     def _states(self) -> None:
         states = Specification((), defines=self._defines, jumps=self._jumps)
         self._parts = replace(self._parts, computes=states)
@@ -542,7 +549,14 @@ class KernelBuilder(Draft):
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
         claims = Specification(
-            self._claims, (), self._defines, self._assumed, self._jumps, self._given, self._tickets
+            self._claims,
+            (),
+            self._defines,
+            self._assumed,
+            self._jumps,
+            self._given,
+            self._tickets,
+            self._real,
         )
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,

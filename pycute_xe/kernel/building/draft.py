@@ -117,6 +117,7 @@ class Draft:
         self._defines: tuple[Recurrence, ...] = ()
         self._jumps: tuple[Jump, ...] = ()
         self._given: tuple[Claim, ...] = ()
+        self._real: tuple[Numeric, ...] = ()
         self._assumed: tuple[Assumption, ...] = ()
         self._tickets: tuple[Tickets, ...] = ()
         self._spreads: dict[str, Spread | None] = {}

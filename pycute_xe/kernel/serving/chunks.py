@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-from pycute_xe.errors import KernelError, plural
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.serving.chunk_states import COLUMNS, define_states, demand_tokens
 
-__all__ = ["COLUMNS", "Chunks", "define_inverse", "inverse_at"]
-
-COLUMNS = 16
-"""Columns of the state that a subgroup has, one for each lane."""
-
-
-def define_inverse(k: KernelBuilder, chunk: int, depth: int | None = None) -> None:
-    """Define I, row by row the inverse of the identity and a chunk's lower triangle L.
-
-    L is the operand of that name, or with a ``depth`` of keys what these have in common, times
-    their decay and their rates. Row i of ``(1 + L) I = 1`` is row ``i + 1`` of I. Raises
-    `KernelError` for a chunk that does not fill lanes.
-    """
-    if chunk < 1 or chunk % COLUMNS:
-        wrong = f"{chunk} is not a multiple of {COLUMNS}"
-        raise KernelError(k.name, {"chunk": chunk}, wrong, "use 16, 32 or 64")
-    row, other = f"h,{chunk}*c+i", f"h,{chunk}*c+m"
-    below = f"L[{row},m]"
-    if depth is not None:
-        shared = f"sum(f < {depth}, K[{row},f]*K[{other},f])"
-        below = f"beta[{row}]*exp(B[{row}+1] - B[{other}+1])*{shared}"
-    one = "where(j < i, 0, where(i < j, 0, 1))"
-    step = f"{one} - sum(m < i, {below}*I[m+1,c,h,j])"
-    spans = f"i < {chunk}, c < N, h < H, j < {chunk}"
-    k.defines("I[0,c,h,j] = 0", f"I[i+1,c,h,j] = {step} for {spans}")
-
-
-def inverse_at(name: str, chunk: int) -> str:
-    """Return what is claimed, or known, of an operand with the inverses of all chunks."""
-    return f"{name}[h,t,j] = I[t%{chunk}+1,t/{chunk},h,j]"
+__all__ = ["Chunks"]
 
 
 class Chunks:
@@ -54,9 +25,7 @@ class Chunks:
         inverse: bool = False,
     ) -> None:  # fmt: skip
         """Declare operands, states and what they are some tokens on."""
-        if chunk < 1:
-            wrong, fix = f"a chunk of {plural(chunk, 'token')} goes on by none", "use 16, 32 or 64"
-            raise KernelError(name, {"chunk": chunk}, wrong, fix)
+        demand_tokens(name, chunk)
         self.k = k = KernelBuilder(name, subgroups)
         self.depth, self.wide, self.chunk = depth, COLUMNS * subgroups, chunk
         self.delta, self.inverse = delta, inverse
@@ -72,31 +41,7 @@ class Chunks:
         self.first = k.input("S0", "f32", ("H", depth, "E"))
         self.out = k.output("O", "f32", ("H", many, "E"))
         self.last = k.output("SN", "f32", ("H", depth, "E"))
-        self._define()
-
-    def _define(self) -> None:
-        k, depth, chunk = self.k, self.depth, self.chunk
-        decay, brought = "exp(B[h,t+1] - B[h,t])", "V[h,t,e]"
-        if self.delta:
-            old = f"sum(f < {depth}, K[h,t,f]*{decay}*S[t,h,f,e])"
-            brought = f"beta[h,t]*(V[h,t,e] - {old})"
-        spans = f"for t < {chunk}*N"
-        step = f"{decay}*S[t,h,d,e] + K[h,t,d]*({brought})"
-        k.defines("S[0,h,d,e] = S0[h,d,e]", f"S[t+1,h,d,e] = {step} {spans}")
-        taken = "V[h,t+j,e]"
-        if self.delta:
-            k.defines("U[0,h,e] = 0", f"U[t+1,h,e] = {brought} {spans}, h < H, e < E")
-            taken = "U[t+j+1,h,e]"
-        since = f"exp(B[h,t+i] - B[h,t+j+1])*K[h,t+j,d]*{taken}"
-        now = f"exp(B[h,t+i] - B[h,t])*S[t,h,d,e] + sum(j < i, {since})"
-        k.jumps(f"S[t+i,h,d,e] = {now} for i < {chunk + 1}")
-        if self.inverse:
-            define_inverse(k, chunk, depth)
-            k.given(inverse_at("X", chunk))
-            old = f"sum(f < {depth}, K[h,t+j,f]*exp(B[h,t+j+1] - B[h,t])*S[t,h,f,e])"
-            left = f"beta[h,t+j]*(V[h,t+j,e] - {old})"
-            solved = f"sum(j < {chunk}, I[i+1,t/{chunk},h,j]*{left})"
-            k.jumps(f"U[t+i+1,h,e] = {solved} for i < {chunk}")
+        define_states(k, depth, chunk, delta=delta, inverse=inverse)
 
     def kernel(self) -> Kernel:
         """Return the kernel."""

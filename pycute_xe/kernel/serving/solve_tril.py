@@ -6,7 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand
-from pycute_xe.kernel.serving.chunks import COLUMNS, define_inverse, inverse_at
+from pycute_xe.kernel.serving.chunk_states import COLUMNS, define_inverse, inverse_at
 from pycute_xe.signatures import typed
 
 __all__ = ["solve_tril"]

@@ -13,10 +13,12 @@ from pycute_xe.kernel.spec.expression import Element, Expression, leaves
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.spec.tables import Tickets
+from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["read_given", "read_jump", "read_recurrence", "read_specification", "read_tickets"]
 
+_ROUNDED = "without roundings to "
 _TICKETS = re.compile(r"^\s*(?P<operand>\w+) are tickets of (?P<of>\w+)\s*$")
 _JUMPS = re.compile(r"^\w+\[\s*[A-Za-z_]\w*\s*\+\s*[A-Za-z_]")
 
@@ -37,8 +39,9 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     """
     lines = [line.strip() for line in text.strip().splitlines()]
     assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
+    kinds = [x.removeprefix(_ROUNDED) for x in lines if x.startswith(_ROUNDED)]
     known_to_be = [x.removeprefix("given ") for x in lines if x.startswith("given ")]
-    equations = [x for x in lines if x and not x.startswith(("assuming ", "given "))]
+    equations = [x for x in lines if x and not x.startswith(("assuming ", "given ", _ROUNDED))]
     names = {o.name for o in operands}
     states = [x for x in equations if _name_of(x) not in names and read_tickets(x) is None]
     later = [x for x in states if _JUMPS.search(x)]
@@ -53,7 +56,8 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     tickets = tuple(filter(None, map(read_tickets, claims)))
     claimed = tuple(read_claim(x, known) for x in claims if read_tickets(x) is None)
     given = tuple(read_given(x, known) for x in known_to_be)
-    made = Specification(claimed, assumed, defines, (), jumps, given, tickets)
+    real = tuple(map(as_numeric, kinds))
+    made = Specification(claimed, assumed, defines, (), jumps, given, tickets, real)
     made.check(operands)
     return made
 

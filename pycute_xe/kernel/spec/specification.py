@@ -34,6 +34,7 @@ from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.table_operands import check_tables, drawn
 from pycute_xe.kernel.spec.tables import Assumption, Tickets
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
@@ -86,7 +87,8 @@ class Specification:
     ``value`` is read in real arithmetic but for the roundings and accumulators it names. Elements
     outside an operand do not occur, nor what no run is given: scratch, and what an output held.
     Without claims it says what is taken for granted, and no more. Inputs may be ``given`` as
-    elements of what is defined: what another kernel claims of its output.
+    elements of what is defined, or of other inputs: what another kernel claims. Roundings to
+    ``real`` types are left out of what is compared.
     Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
@@ -104,6 +106,7 @@ class Specification:
     jumps: tuple[Jump, ...] = field(default=(), metadata={"later": True})
     given: tuple[Claim, ...] = field(default=(), metadata={"later": True})
     tickets: tuple[Tickets, ...] = field(default=(), metadata={"later": True})
+    real: tuple[Numeric, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -169,6 +172,10 @@ class Specification:
             _check_claim(claim, known)
         for claim in self.given:
             _check_input(claim, self, known)
+        for kind in self.real:
+            if kind.kind != "float":
+                wrong, fix = f"roundings to {kind} are not those of real numbers", "name floats"
+                raise KernelError("computes", {"real": kind}, wrong, fix)
 
     @property
     def granted(self) -> tuple[str, ...]:
@@ -185,6 +192,7 @@ class Specification:
         lines = [*map(str, self.defines), *map(str, self.jumps)]
         lines += [f"given {claim}" for claim in self.given]
         lines += [*map(str, self.tickets), *map(str, self.claims)]
+        lines += [f"without roundings to {kind}" for kind in self.real]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 
 
@@ -239,11 +247,12 @@ def _check_jump(jump: Jump, specification: Specification, known: dict[str, Opera
 def _check_input(claim: Claim, specification: Specification, known: dict[str, Operand]) -> None:
     """Refuse what is given of another operand than an input, or as anything but a state's."""
     states = {one.name for one in specification.defines}
+    given = {other.output for other in specification.given}
     if known[claim.output].role != "in" or claim.output in states:
         wrong, fix = f"{claim.output} is not an input", "say what inputs are, and claim outputs"
         raise _unfit(claim, wrong, fix)
-    if not isinstance(claim.value, Element) or claim.value.operand not in states:
-        wrong = f"{claim.output} is not given as an element of what is defined"
+    if not isinstance(claim.value, Element) or claim.value.operand in given:
+        wrong = f"{claim.output} is not given as an element of what is defined, or of an input"
         raise _unfit(claim, wrong, 'define it step by step, and write "X[m] = S[m]"')
     if sum(other.output == claim.output for other in specification.given) > 1:
         raise _unfit(claim, f"what {claim.output} is is given twice", "say it once")

@@ -1,0 +1,120 @@
+"""Tickets, known beforehand: what each is for, or which one each work-group draws.
+
+Where work-groups go on until all work is taken, a ticket has a work-group of its own
+(`dealt_tiles`). Where each draws its tickets before all else, they are counted in the order of the
+work-groups, one of the orders in which these may come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.errors import KernelError
+from pycute_xe.executing.arrays.evaluation import looked_up
+from pycute_xe.executing.arrays.terms import Axis, Field, constants, index_field, points_of
+from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
+from pycute_xe.kernel.arrays import Array, Ints
+from pycute_xe.kernel.ir.operands import shape_of
+from pycute_xe.kernel.serving.dealt import dealt_tiles
+
+__all__ = ["takings", "takes_tickets", "with_tickets"]
+
+
+def takes_tickets(kernel: Kernel) -> bool:
+    """Whether a kernel draws tickets."""
+    return any(isinstance(s, FetchAdd) for s in kernel.statements())
+
+
+def with_tickets(
+    kernel: Kernel, sizes: Mapping[str, int], inputs: Mapping[str, Array]
+) -> tuple[Kernel, dict[str, Array]]:
+    """Return a kernel that draws no tickets and its inputs, those tickets among them.
+
+    Raises `KernelError` for other tickets than those that deal out work or are drawn before it.
+    """
+    first = _drawn_first(kernel)
+    if first is None:
+        return _dealt(kernel), dict(inputs)
+    tables = dict(inputs)
+    for take in (s for s in kernel.body if isinstance(s, FetchAdd)):
+        tables[take.into] = _tickets(kernel, take, sizes, inputs)
+    return first, tables
+
+
+def takings(kernel: Kernel) -> Kernel:
+    """Return the kernel that does nothing but draw the tickets."""
+    takes = tuple(s for s in kernel.statements() if isinstance(s, FetchAdd))
+    loops = tuple(replace(s, body=takes) for s in kernel.body if isinstance(s, Loop))
+    return replace(kernel, body=takes if set(takes) <= set(kernel.body) else loops)
+
+
+_dealt = lru_cache(maxsize=128)(dealt_tiles)
+
+
+@lru_cache(maxsize=128)
+def _drawn_first(kernel: Kernel) -> Kernel | None:
+    """Return a kernel to which its tickets are given; None where it draws them later on."""
+    takes = [s for s in kernel.body if isinstance(s, FetchAdd)]
+    rest = tuple(s for s in kernel.body if not isinstance(s, FetchAdd))
+    if not takes or kernel.body[: len(takes)] != tuple(takes):
+        return None
+    counters, into = {s.operand for s in takes}, {s.into for s in takes}
+    inner = replace(kernel, body=rest, computes=None)
+    touched = [s.touched for s in inner.statements()]
+    moved = {n for t in touched for n in (*t.from_memory, *t.to_memory, *t.prefetched)}
+    looked = {x.operand for s in takes for i in (*s.at, *s.place) for x in i.looked_up}
+    roles = {kernel.operand(n).role for n in counters}, {kernel.operand(n).role for n in into}
+    wrong = (
+        takes_tickets(inner) or len(counters) < len(takes) or len(into) < len(takes)
+        or moved & (counters | into) or looked & (counters | into)
+        or roles[0] != {"scratch"} or not roles[1] <= {"scratch", "out"}
+        or any(s.by != Index(None, 1) for s in takes)
+    )  # fmt: skip
+    if wrong:
+        return None
+    operands = (
+        replace(o, role="in") if o.name in into else o
+        for o in kernel.operands
+        if o.name not in counters
+    )
+    return replace(inner, operands=tuple(operands))
+
+
+def _tickets(
+    kernel: Kernel, take: FetchAdd, sizes: Mapping[str, int], inputs: Mapping[str, Array]
+) -> Array:
+    """Return what a statement leaves of its tickets: how many work-groups before drew there."""
+
+    def look_up(operand: str, at: tuple[Field, ...]) -> Field:
+        return looked_up(inputs[operand], at)
+
+    (points,) = points_of(kernel, sizes, (), look_up, together=True)
+    axis = Axis(points.size)
+    env = constants(sizes) | points.with_axis(axis)
+
+    def flat(operand: str, at: tuple[Index, ...]) -> tuple[Ints, tuple[int, ...]]:
+        shape = shape_of(kernel.operand(operand), sizes)
+        places = [index_field(i, env, look_up).over((axis,)) for i in at]
+        pairs = zip(places, shape, strict=True)
+        if any(((x < 0) | (x >= n)).any() for x, n in pairs):
+            raise KernelError("run", {"operand": operand}, f"a place in {operand} is outside", "")
+        return np.ravel_multi_index(places, shape), shape
+
+    counter, _ = flat(take.operand, take.at)
+    order = np.argsort(counter, kind="stable")
+    begins = np.flatnonzero(np.diff(counter[order], prepend=-1))
+    counts = np.diff(begins, append=counter.size)
+    ticket = np.empty_like(counter)
+    ticket[order] = np.arange(counter.size) - np.repeat(begins, counts)
+    places, shape = flat(take.into, take.place)
+    if np.unique(places).size != places.size:
+        wrong = f"work-groups keep their tickets in one place of {take.into}"
+        raise KernelError("run", {"operand": take.into}, wrong, "give each a place of its own")
+    out: Any = np.full(shape, -1, np.int32)
+    out.reshape(-1)[places] = ticket
+    return out
