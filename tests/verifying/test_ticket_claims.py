@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from pycute_xe.kernel.spec.arrivals import arrived, in_order
 from pycute_xe.kernel.spec.drawn_tables import drawn_tables
 from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.kernel.spec.reading import read_specification
-from pycute_xe.kernel.spec.table_checks import broken, tickets_broken
+from pycute_xe.kernel.spec.table_checks import broken, law_broken, tickets_broken
+from pycute_xe.kernel.spec.tables import ticket_laws
 from pycute_xe.verifying.tickets import ticketed
 
 Places = Callable[[Index, Index], tuple[Index, Index]]
@@ -231,6 +233,22 @@ def test_tables_of_a_trial_meet_what_is_assumed() -> None:
         orders.add((made["places"] - in_order(made["ids"])).tobytes())
     assert len(orders) > 5
     assert drawn_tables(ASSUMED, frozenset(MODES), MODES, sizes | {"R": 5}, 0) is None
+
+
+def test_what_a_proof_is_given_is_so_of_all_small_tables() -> None:
+    modes, sizes = {name: (Index("E"),) for name in MODES}, {"R": 3, "E": 2}
+    assumed = (InRange("ids", Index("E")), *ASSUMED[1:])
+    laws = [law for one in assumed for law in one.laws(modes)]
+    laws += ticket_laws(assumed, modes)
+    seen = 0
+    for numbers in product(range(3), repeat=6):
+        tables = np.array(numbers).reshape(3, 2)
+        arrays: dict[str, Any] = dict(zip(["ids", "offsets", "places"], tables, strict=True))
+        if any(broken(one, modes, arrays, sizes) is not None for one in assumed):
+            continue
+        seen += 1
+        assert all(law_broken(law, arrays, sizes) is None for law in laws), arrays
+    assert seen > 10
 
 
 def test_a_claim_is_judged_by_the_order_of_a_run() -> None:

@@ -448,6 +448,7 @@ def ticket_laws(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[Law]:
 
 
 def _in_bins(bins: Bins, tickets: Tickets, modes: Modes) -> Iterator[Law]:
+    """Yield that rows are inside, and differ: outside a table a bin may begin so that they do."""
     over, (extent,) = _places(modes[bins.of]), modes[bins.operand]
     here = tuple(Index(name) for name, _ in over)
 
