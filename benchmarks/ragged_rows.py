@@ -3,6 +3,7 @@
 ``python benchmarks/ragged_rows.py [--run] [--only WORDS] [--every N] [--budget SECONDS]``: a line
 for each of 71 rows, and how many of a class were proved. ``--run`` also runs each at three sets of
 lengths, empty requests and single keys among them, with NaN behind every length, against float64.
+``--needed`` asks which assumptions on tables each row needs.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def main(words: list[str]) -> int:
     """Judge rows; return how many were not proved, or wrong."""
     parser = ArgumentParser()
     parser.add_argument("--run", action="store_true")
+    parser.add_argument("--needed", action="store_true")
     parser.add_argument("--no-verify", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--every", type=int, default=1)
@@ -74,6 +76,12 @@ def main(words: list[str]) -> int:
             found[f"{row.kind}: {answer}"] += 1
             longest, bad = max(longest, seconds), bad + (answer != "proved")
             line += f" {answer} {seconds:.1f} s {why or ''}"
+        if given.needed:
+            kernel = cx.kernel.attention(*row.mmas(), **row.options)
+            for one in cx.needed_assumptions(kernel, budget=given.budget).rows:
+                found[f"{row.kind}: assumptions {one.answer}"] += 1
+                line += "" if one else f" {one.answer}: {one.assumption} ({one.reason})"
+                bad += not one
         if given.run:
             off_by = list(errors(row))
             right = len(off_by) == 3 and all(error <= 1 for error in off_by)

@@ -260,6 +260,7 @@ from pycute_xe.tensor import (
     recast as recast,
 )
 from pycute_xe.trials import (
+    needed_assumptions as needed_assumptions,
     replay as replay,
     verify as verify,
 )

@@ -92,13 +92,21 @@ def gated_rows(rng: Rng) -> Served:
     return Served(kernel, {"X": x}, (gate / (1 + np.exp(-gate)) * up,), 1e-2)
 
 
-def rope(rng: Rng) -> Served:
-    x, at = random(rng, "bf16", 5, 20, 64), rng.permutation(9)[:5].astype(np.int32)
-    angle = rng.standard_normal((9, 32))
-    c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
-    a, b, cos, sin = wide(x)[..., :32], wide(x)[..., 32:], c[at][:, None], s[at][:, None]
-    out = np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-    return Served(kinds.rope(32), {"X": x, "cos": c, "sin": s, "positions": at}, (out,), 1e-2)
+def rope(interleaved: bool = False, rest: int = 0) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x, at = random(rng, "bf16", 5, 20, 64 + rest), rng.permutation(9)[:5].astype(np.int32)
+        angle = rng.standard_normal((9, 32))
+        c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+        first, second = slice(0, 32), slice(32, 64)
+        if interleaved:
+            first, second = slice(0, 64, 2), slice(1, 64, 2)
+        out = wide(x)
+        a, b, cos, sin = out[..., first], out[..., second], c[at][:, None], s[at][:, None]
+        out[..., first], out[..., second] = a * cos - b * sin, b * cos + a * sin
+        kernel = kinds.rope(32, interleaved=interleaved, rest=rest)
+        return Served(kernel, {"X": x, "cos": c, "sin": s, "positions": at}, (out,), 1e-2)
+
+    return made
 
 
 def kv_cache_write(cache: Literal["heads", "tokens"], kind: str | None) -> Callable[[Rng], Served]:
@@ -190,9 +198,11 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         group, cap, causal = (options.get(x) for x in ("group", "softcap", "causal"))
         heads, columns = 2, 32
         depth, groups = (columns + 16 if latent else 24), heads // (group or 1)
-        scale, k_scale, v_scale = 0.9 / depth**0.5, 0.5, 0.25
+        scale, count = 0.9 / depth**0.5, groups if options.get("scales") == "heads" else 1
+        by = [np.array([0.5, 0.75][:count]), np.array([0.25, 0.125][:count])]
         if not options.get("scales"):
-            k_scale = v_scale = 1.0
+            by = [np.ones(1), np.ones(1)]
+        k_scale, v_scale = (np.resize(x, groups).repeat(heads // groups)[:, None, None] for x in by)
         qs = [random(rng, "bf16", heads, m, depth) for m, _ in lengths]
         ks = [random(rng, kv, groups, n, depth) for _, n in lengths]
         vs = [k[..., :columns] if latent else random(rng, kv, *k.shape[:2], columns) for k in ks]
@@ -208,7 +218,9 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         join = (lambda x: np.concatenate(x, 1)) if packed else np.stack
         given: dict[str, Any] = {"Q": join(qs), "scale": np.float32(scale)}
         if options.get("scales"):
-            given |= {"k_scale": np.float32(k_scale), "v_scale": np.float32(v_scale)}
+            heads_own = options["scales"] == "heads"
+            numbers = [x.astype(np.float32) if heads_own else np.float32(x[0]) for x in by]
+            given |= dict(zip(("k_scale", "v_scale"), numbers, strict=True))
         if packed:
             starts = np.cumsum([0, *(m for m, _ in lengths)]).astype(np.int32)
             given |= {"starts": starts, "longest": np.int32(max(m for m, _ in lengths))}
@@ -270,14 +282,37 @@ def linear_attention(slots: bool) -> Callable[[Rng], Served]:
     return made
 
 
-def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
+def inverses(rng: Rng) -> Served:
+    many, chunk, heads = 2, 16, 2
+    below = random(rng, "f32", heads, many * chunk, chunk) / 4
+    triangles = np.tril(wide(below).reshape(heads, many, chunk, chunk), -1)
+    out = np.linalg.inv(np.eye(chunk) + triangles).reshape(below.shape)
+    return Served(kinds.solve_tril(chunk), {"L": below, "N": many}, (out,), 1e-5)
+
+
+def inverse_of(keys: Array, logs: Array, rate: Array, chunk: int) -> Array:
+    """The inverse of the gated delta rule's triangle for each chunk, by float64's own."""
+    heads, tokens, _ = keys.shape
+    out = np.zeros((heads, tokens, chunk))
+    for head, begun in np.ndindex(heads, tokens // chunk):
+        at = slice(begun * chunk, (begun + 1) * chunk)
+        k, b = wide(keys)[head, at], wide(logs)[head, begun * chunk + 1 : at.stop + 1]
+        below = wide(rate)[head, at, None] * np.exp(b[:, None] - b) * (k @ k.T)
+        out[head, at] = np.linalg.inv(np.eye(chunk) + np.tril(below, -1))
+    return out
+
+
+def chunks(
+    delta: bool, chunk: int | None = 4, inverse: bool = False, kind: str = "f32", near: float = 1e-4
+) -> Callable[[Rng], Served]:
     """A state that decays, which a value changes by what the state lacks of it with ``delta``."""
 
     def made(rng: Rng) -> Served:
-        heads, depth, columns, many = 1, 16, 12, 3
+        heads, depth, columns, many = 1, 16, 12 if kind == "f32" else 24, 3
         tokens = many * (chunk or 5)
-        q, k = (random(rng, "f32", heads, tokens, depth) / 4 for _ in "qk")
+        q, k = (convert(random(rng, "f32", heads, tokens, depth) / 4, kind) for _ in "qk")
         v, begun = (random(rng, "f32", heads, n, columns) for n in (tokens, depth))
+        v = convert(v, kind)
         logs = np.zeros((heads, tokens + 1), np.float32)
         logs[:, 1:] = -rng.random((heads, tokens)).cumsum(1) / 4
         decay = np.exp(np.diff(wide(logs))).astype(np.float32)
@@ -285,6 +320,10 @@ def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
         given: dict[str, Any] = {"Q": q, "K": k, "V": v, "S0": begun}
         given |= {"B": logs, "N": many} if chunk else {"g": decay}
         given |= {"beta": rate} if delta else {}
+        if inverse and chunk:
+            given["X"] = convert(inverse_of(k, logs, rate, chunk), kind)
+        if kind != "f32":
+            given["KT" if delta else "K"] = np.ascontiguousarray(k).transpose(0, 2, 1)
         out, state = np.zeros((heads, tokens, columns)), wide(begun)
         for t in range(tokens):
             state = np.exp(wide(logs)[:, t + 1] - logs[:, t])[:, None, None] * state
@@ -294,8 +333,10 @@ def chunks(delta: bool, chunk: int | None = 4) -> Callable[[Rng], Served]:
                 new = wide(rate)[:, t, None] * lacks
             state = state + wide(k)[:, t, :, None] * new[:, None]
             out[:, t] = np.einsum("hd,hde->he", wide(q)[:, t], state)
-        make = kinds.delta_rule if delta else kinds.linear_attention
-        return Served(make(depth, subgroups=1, chunk=chunk), given, (out, state), 1e-4)
+        kernel = kinds.linear_attention(depth, subgroups=1, chunk=chunk, kind=kind)
+        if delta:
+            kernel = kinds.delta_rule(depth, subgroups=1, chunk=chunk, inverse=inverse, kind=kind)
+        return Served(kernel, given, (out, state), near)
 
     return made
 
@@ -387,7 +428,8 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention": linear_attention(slots=False),
     "routing": moe_routing,
     "counts of experts": moe_counts,
-    "rope": rope,
+    "rope": rope(),
+    "rope, pairs": rope(interleaved=True, rest=32),
     "cache write, tokens first": kv_cache_write("tokens", None),
     "cache write, heads first, s8": kv_cache_write("heads", "s8"),
     "chunked prefill, pages": attention(
@@ -395,6 +437,9 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     ),
     "chunked prefill, FP8 pages": attention(
         ONE, packed=True, page=64, causal=True, scales=True, kv="f8e4m3"
+    ),
+    "decode, FP8 pages with scales of heads": attention(
+        [(1, 70), (1, 5)], scales="heads", kv="f8e4m3", page=64
     ),
     "MLA, pages": attention([(5, 70), (5, 130)], latent=True, page=64, group=2),
     "experts, starts": moe_gemm("starts"),
@@ -405,6 +450,10 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention, chunks": chunks(delta=False),
     "delta rule": chunks(delta=True, chunk=None),
     "delta rule, chunks": chunks(delta=True),
+    "linear attention, products": chunks(False, 32, kind="bf16", near=2e-2),
+    "inverses of triangles": inverses,
+    "delta rule, inverses": chunks(delta=True, chunk=16, inverse=True),
+    "delta rule, products": chunks(True, 32, True, kind="f16", near=1e-2),
 }
 """Each is proved for all sizes."""
 

@@ -14,7 +14,7 @@ from table_slips import Slip, slips
 import pycute_xe as cx
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Kernel
-from pycute_xe.trials.verifier import trial
+from pycute_xe.trials.verifier import PROBLEMS, trial
 
 __all__ = ["SLIPPED", "judged", "sample"]
 
@@ -88,8 +88,8 @@ def judged(name: str, slip: Slip) -> Answer:
     if verdict.answer in ("disproved", "needs"):
         assert place is not None
         return "disproved" if cx.replay(slip.kernel, place).shows else "undecided"
-    for nan_behind in (False, True) if verdict.answer == "undecided" else ():
-        wrong = trial(slip.kernel, {}, nan_behind=nan_behind)[1]  # as in `verify`, without a clock
+    for among in PROBLEMS if verdict.answer == "undecided" else ():
+        wrong = trial(slip.kernel, {}, among=among)[1]  # as in `verify`, without a clock
         shown_by = wrong.counterexample if wrong is not None else None
         if shown_by is not None and cx.replay(slip.kernel, shown_by).shows:
             return "disproved by a trial"

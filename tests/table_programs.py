@@ -463,8 +463,11 @@ def _drawn(rng: random.Random, number: int) -> Program:
 
 
 def _right_under(one: Program, verdict: Verdict) -> bool:
-    """Whether a program that needs a condition is right for all small sizes that meet it."""
-    if verdict.answer != "needs":
+    """Whether a program that needs a condition is right for all small sizes that meet it.
+
+    A verdict that leaves another property undecided says nothing of those sizes.
+    """
+    if {p.answer for p in verdict.proofs} & {"needs", "undecided"} != {"needs"}:
         return True
     needed = [p.condition for p in verdict.proofs if p.answer == "needs"]
     sizes = tuple(s for s in one.sizes if all(_meets(s, condition) for condition in needed))

@@ -29,6 +29,7 @@ TILE: tuple[Any, ...] = () if WHOLE else ((32, 64, 32), (2, 2))
 
 @pytest.mark.parametrize("executor", ["reference", "fast"])
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
+@pytest.mark.long
 def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_path):
     kernel, verdict = broken(make, *TILE), judged(make, *TILE)
     assert not verdict

@@ -149,17 +149,20 @@ def mca_command(
 @click.command("verify")
 @click.argument("document", metavar="FILE")
 @click.option("--json", is_flag=True, help="Print the verdict as a document.")
-def verify_command(document: str, json: bool) -> None:
+@click.option("--assumptions", is_flag=True, help="Say which assumptions on tables are needed.")
+def verify_command(document: str, json: bool, assumptions: bool) -> None:
     """Prove the kernel of a document for all sizes, or say where it fails first.
 
-    FILE is what --save wrote, - is standard input. Exit status 0 if the kernel is proved, else 1.
+    FILE is what --save wrote, - is standard input. Exit status 0 if the kernel is proved, else 1;
+    with --assumptions 0 if all of them are needed.
 
     \b
       pycute-xe gemm --tile 128x128x32 --subgroups 4x4 --save - | pycute-xe verify -
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.trials import verify
+    from pycute_xe.trials import needed_assumptions, verify
 
-    verdict = verify(_kernel_in("verify", document))
+    kernel = _kernel_in("verify", document)
+    verdict = needed_assumptions(kernel) if assumptions else verify(kernel)
     if json:
         saved_document("-", verdict)
     else:

@@ -33,7 +33,7 @@ KINDS = (
         "linear_attention",
     ),
     *("moe_combine", "moe_counts", "moe_permute", "moe_routing", "quantize_rows", "rms_norm"),
-    *("rope", "softmax_rows"),
+    *("rope", "softmax_rows", "solve_tril"),
 )
 
 Command = Callable[..., None]

@@ -128,6 +128,21 @@ def verdict(value: Any) -> str:
     )
 
 
+def needed(value: Any) -> str:
+    """Return the table of `NeededAssumptions`: for each, what goes wrong without it."""
+    count = sum(map(bool, value.rows))
+    badge = f"{count} of {len(value.rows)} needed"
+    rows = [
+        (row.answer, str(row.assumption), row.why, f"{row.seconds * 1e3:.0f} ms")
+        for row in value.rows
+    ]
+    return _page(
+        f"{value.kernel}: assumptions on tables",
+        (badge, "good" if value else "open"),
+        _table(("answer", "assumption", "without it", "time"), rows),
+    )
+
+
 def diff(value: Any) -> str:
     """Return the table of an `AtomDiff`, before and after side by side."""
     rows = [*value.parameters]
@@ -286,6 +301,7 @@ _TABLES = {
     ("pycute_xe.kernel.ir.kernel", "Kernel"): as_text,
     ("pycute_xe.checking.report", "Checked"): checked,
     ("pycute_xe.verifying.verdict", "Verdict"): verdict,
+    ("pycute_xe.trials.needed", "NeededAssumptions"): needed,
     ("pycute_xe.executing.problem", "Report"): report,
     ("pycute_xe.comparing.differences", "AtomDiff"): diff,
     ("pycute_xe.comparing.changes", "Difference"): difference,

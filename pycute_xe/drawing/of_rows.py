@@ -24,7 +24,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.operands import Operand, bind_sizes, shape_of
 from pycute_xe.kernel.ir.statements import Statement
 
-__all__ = ["no_tables", "of_rows"]
+__all__ = ["no_product", "no_tables", "of_rows"]
 
 Moving: TypeAlias = Load | Store | AtomicStore
 Place: TypeAlias = tuple[int, ...]
@@ -125,7 +125,27 @@ class _Dealt:
                 for size in mode.names:
                     if mode - mode.offset == Index(size):
                         given.setdefault(size, extent - mode.offset)
-        return bind_sizes(kernel.operands, shapes, dict.fromkeys(others, 1 << 10) | given)
+        sizes = bind_sizes(kernel.operands, shapes, dict.fromkeys(others, 1 << 10) | given)
+        self._demand_kept(sizes, others - given.keys())
+        return sizes
+
+    def _demand_kept(self, sizes: Mapping[str, int], unknown: set[str]) -> None:
+        """Raise `InputError` where tables break what is assumed of them, as `run` does.
+
+        Of what speaks of a table or of a size that is not given, nothing is known.
+        """
+        computes, modes = self.kernel.computes, {o.name: o.modes for o in self.kernel.operands}
+        known = [
+            one
+            for one in (computes.tables if computes is not None else ())
+            if one.tables <= self.tables.keys()
+            and not any(law.sizes & unknown for law in one.laws(modes))
+        ]
+        if known:
+            from pycute_xe.kernel.spec.table_checks import demand_kept
+
+            given = {n: _integers(n, self.tables[n]) for one in known for n in one.tables}
+            demand_kept("draw", self.kernel.name, known, modes, given, sizes)
 
     # ------------------------------------------------------------ evaluating
 
@@ -406,6 +426,13 @@ def _integer(name: str, value: Any) -> int:
         raise InputError("draw", {"tables": name}, wrong, "give integers") from None
 
 
+def _integers(name: str, table: Any) -> Any:
+    """Return the entries of a table as lists. Raises `InputError` for what is not an integer."""
+    if not _shape(table):
+        return _integer(name, table)
+    return [_integers(name, part) for part in table]
+
+
 def _short(table: Any) -> str:
     """A table in a caption; a long one is only named."""
     shape = _shape(table)
@@ -416,6 +443,19 @@ def _short(table: Any) -> str:
     if len(shape) == 1:
         return " ".join(str(_integer("tables", x)) for x in table)
     return " / ".join(_short(row) for row in table)
+
+
+def no_product(kernel: Kernel) -> ShapeError:
+    """Return the refusal of a kernel without an MMA, of which no sizes are given."""
+    indices = [*_indices(kernel.body), *(count for _, count in kernel.grid)]
+    tables = {one.operand for index in indices for one in index.looked_up}
+    given = ", ".join(f'"{name}": …' for name in sorted({*kernel.sizes, *tables}))
+    return ShapeError(
+        "draw",
+        {"kernel": kernel.name},
+        "it multiplies nothing: no MMA reads its registers",
+        f"draw(kernel, tables={{{given}}}) shows which work-group stores what",
+    )
 
 
 def no_tables(x: object) -> ShapeError:

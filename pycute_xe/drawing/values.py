@@ -22,7 +22,7 @@ from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_access import of_analysis, of_banks
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
-from pycute_xe.drawing.of_rows import no_tables, of_rows
+from pycute_xe.drawing.of_rows import no_product, no_tables, of_rows
 from pycute_xe.drawing.of_tensor import of_tensor
 from pycute_xe.drawing.scene import (
     Arrow,
@@ -410,6 +410,8 @@ def scene_of(
         return of_rows(subject, what, tables)
     if view is not None:
         return _viewed(subject, what, subgroup, view)
+    if isinstance(subject, Kernel) and not any(isinstance(s, Mma) for s in subject.statements()):
+        raise no_product(subject)
     return _scene(subject, what, subgroup)
 
 

@@ -29,6 +29,9 @@ def claimed(kernel: Kernel) -> Specification:
         state = kernel.computes.defines[0].name
         wrong = f"{state} is defined step by step, which no program here computes"
         raise KernelError("emit", {"kernel": kernel.name}, wrong, 'use emit(kernel, "opencl")')
+    if kernel.computes.tickets:
+        wrong = f"{kernel.computes.tickets[0]}, in an order that no program here knows"
+        raise KernelError("emit", {"kernel": kernel.name}, wrong, 'use emit(kernel, "opencl")')
     for claim in kernel.computes.claims:
         if isinstance(claim, Scatter):
             wrong = f"{claim.output} is claimed at places that are looked up: no program here can"

@@ -15,12 +15,21 @@ from pycute_xe.converting import convert, host_dtype
 from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
-from pycute_xe.kernel.spec.table_checks import broken
+from pycute_xe.kernel.spec.table_checks import demand_kept
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
 
-__all__ = ["Asked", "as_array", "rounded", "Problem", "poison", "prepare", "Report"]
+__all__ = [
+    "Asked",
+    "Problem",
+    "Report",
+    "as_array",
+    "demand_tables",
+    "poison",
+    "prepare",
+    "rounded",
+]
 
 
 Asked: TypeAlias = "Numeric | Mapping[str, Numeric] | None"
@@ -342,25 +351,16 @@ def prepare(
     }
     shapes = {name: array.shape for name, array in inputs.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, sizes), inputs)
-    _demand_tables(problem)
+    demand_tables("run", problem)
     return problem
 
 
-def _demand_tables(problem: Problem) -> None:
+def demand_tables(verb: str, problem: Problem) -> None:
     """Raise `InputError` for tables of which what is assumed is not so."""
     kernel = problem.kernel
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands} if assumed else {}
-    for one in assumed:
-        place = broken(one, modes, problem.inputs, problem.sizes)
-        if place is not None:
-            at = ", ".join(f"{name} = {value}" for name, value in place.items())
-            raise InputError(
-                "run",
-                {"kernel": kernel.name, "tables": ", ".join(sorted(one.tables))},
-                f"{one} is assumed, and is not so" + (f" at {at}" if at else ""),
-                "give tables that keep it",
-            )
+    demand_kept(verb, kernel.name, assumed, modes, problem.inputs, problem.sizes)
 
 
 def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,10 +34,12 @@ _HOMES = {
     "Shared Slot Specification",
     "pycute_xe.kernel.spec.expression": "Apply Const Rounded Total Where",
     "pycute_xe.kernel.spec.scatters": "Scatter",
-    "pycute_xe.kernel.spec.tables": "AtMost Distinct InRange Permutation Rising Runs Sorted",
+    "pycute_xe.kernel.spec.tables": "AtMost Bins Distinct InRange Permutation Rising Runs "
+    "Sorted Tickets",
     "pycute_xe.checking": "Checked",
     "pycute_xe.emitting": "Measurement",
     "pycute_xe.executing": "Report",
+    "pycute_xe.trials": "Needed NeededAssumptions",
     "pycute_xe.verifying": "Proof Verdict",
 }
 """The classes whose values are documents, by module; kinds of statements are in `FITS`."""

@@ -49,7 +49,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import at_least, doing
-from pycute_xe.kernel.spec.specification import never_negative
+from pycute_xe.kernel.spec.places import never_negative
 
 __all__ = [
     "Tile",

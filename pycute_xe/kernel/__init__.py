@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.rope import rope
     from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
     from pycute_xe.kernel.serving.softmax_rows import softmax_rows
+    from pycute_xe.kernel.serving.solve_tril import solve_tril
     from pycute_xe.kernel.spec.expression import (
         Element,
         Expression,
@@ -93,12 +94,14 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.spec.tables import (
         Assumption,
         AtMost,
+        Bins,
         Distinct,
         InRange,
         Permutation,
         Rising,
         Runs,
         Sorted,
+        Tickets,
     )
     from pycute_xe.kernel.tiles.spread import Share
 
@@ -107,6 +110,7 @@ __getattr__ = deferred(__name__, __file__)
 __all__ = [
     "Assumption",
     "AtMost",
+    "Bins",
     "AtomicStore",
     "Await",
     "BarrierArrive",
@@ -160,6 +164,7 @@ __all__ = [
     "Statement",
     "Step",
     "Store",
+    "Tickets",
     "Tiles",
     "Touched",
     "apply",
@@ -194,6 +199,7 @@ __all__ = [
     "rope",
     "block_scaled_gemm",
     "softmax_rows",
+    "solve_tril",
     "linear_attention",
     "delta_rule",
     "moe_counts",

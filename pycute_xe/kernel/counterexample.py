@@ -130,6 +130,7 @@ class Counterexample:
         ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
         """
         from pycute_xe.kernel.probes import matrices, telling_fields
+        from pycute_xe.kernel.spec.given import as_given
         from pycute_xe.kernel.spec.unnamed import with_nan_behind
 
         if variant < 0:
@@ -141,7 +142,7 @@ class Counterexample:
         place = self.operand, self.element, self.index
         given = {**self.filled, **{name: array_of(of) for name, of in self.tables.items()}}
         fields = telling_fields(kernel, self.sizes, *place, variant, given)
-        fields = with_nan_behind(kernel, fields, self.sizes)
+        fields = with_nan_behind(kernel, as_given(kernel, fields, self.sizes), self.sizes)
         return {name: field.whole() for name, field in fields.items()}
 
     def to_json(self) -> str:

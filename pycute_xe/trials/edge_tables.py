@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.converting import bounds
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.spec.drawn_tables import drawn_tables
 
-__all__ = ["entry", "table_sizes", "tables_at"]
+__all__ = ["are_there_tables", "entry", "table_sizes", "tables_at"]
 
 
 def tables_at(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, NDArray[np.int64]]:
@@ -24,7 +26,8 @@ def tables_at(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, 
     assumed = kernel.computes.tables if kernel.computes is not None else ()
     modes = {o.name: o.modes for o in kernel.operands}
     names = frozenset(name for one in assumed for name in one.tables)
-    made = drawn_tables(assumed, names, modes, sizes, seed)
+    ends = {o.name: bounds(o.value_type) for o in kernel.operands if o.name in names}
+    made = drawn_tables(assumed, names, modes, sizes, seed, ends)
     if made is None:
         words = " ".join(f"{name}={size}" for name, size in sizes.items())
         wrong = f"no tables were found that meet what is assumed of them at {words}"
@@ -58,3 +61,14 @@ def table_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, 
         for name in (n for one in assumed for t in one.tables for i in modes[t] for n in i.names):
             sizes[name] = entries
         yield sizes | dict(fixed)
+
+
+def are_there_tables(kernel: Kernel, fixed: Mapping[str, int]) -> bool:
+    """Whether some tables meet what is assumed of them, at few sizes: else a proof says nothing."""
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    small = (dict.fromkeys(extents_of(kernel), n) | dict(fixed) for n in (1, 2, 3, 200))
+    for sizes in (*table_sizes(kernel, fixed), *small) if assumed else ():
+        with suppress(InputError):
+            tables_at(kernel, sizes, 0)
+            return True
+    return not assumed

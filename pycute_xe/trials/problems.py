@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from math import inf, lcm, prod
 from typing import Any, TypeAlias, assert_never
 
@@ -27,7 +28,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
-from pycute_xe.kernel.ir.kernel import groups_in, work_in
+from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.probes import Field, drawn, edge, is_moved
@@ -44,8 +45,10 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.functions import CHOOSING, reduction
+from pycute_xe.kernel.spec.given import as_given
 from pycute_xe.numeric import Numeric
 from pycute_xe.trials.edge_tables import entry, table_sizes, tables_at
+from pycute_xe.trials.work import work_of_subgroup
 
 __all__ = [
     "Asked",
@@ -65,54 +68,8 @@ __all__ = [
     "Grain",
     "exact",
     "fields",
-    "work_of_subgroup",
+    "small",
 ]
-
-# ------------------------------------------------------------ work
-# How much a run does, counted in work, so that two runs of one question agree on it.
-
-GROUP = 150
-STATEMENT = 16
-MESSAGE = 12
-BYTES_A_UNIT = 256
-PRODUCTS_A_UNIT = 512
-
-
-def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
-    """Return about how much one subgroup does, a unit for each 256 bytes or 512 products.
-
-    A statement is 16 units more, a message 12, a work-group 150 for all of its subgroups. Bounds of
-    loops that depend on variables are taken where those are 0, on elements of operands as one trip.
-
-    >>> import pycute_xe as cx
-    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),
-    ...     ((1, 1, 1), (1, 1, 0))), stages=0)
-    >>> one, two = (work_of_subgroup(gemm, {"M": 1, "N": 1, "K": k}) for k in (16, 32))
-    >>> two > one
-    True
-    """
-    names = dict(sizes) | {name: 0 for name, _ in kernel.grid} | {"subgroup": 0}
-    return -(-GROUP // kernel.subgroups) + work_in(kernel.body, names, partial(_cost, kernel))
-
-
-def _cost(kernel: Kernel, statement: Statement) -> int:
-    return STATEMENT + (0 if isinstance(statement, (Loop, If)) else _once(kernel, statement))
-
-
-def _once(kernel: Kernel, statement: Statement) -> int:
-    if isinstance(statement, Mma):
-        m, n, k = statement.mma.tile_mnk
-        return m * n * k // kernel.subgroups // PRODUCTS_A_UNIT
-    touched = statement.touched
-    names = {*touched.reads, *touched.writes, *touched.updates}
-    nbytes = sum(kernel.fragment(name).bytes for name in names)
-    messages = 0
-    if isinstance(statement, (Load, Store, AtomicStore, Prefetch)):
-        messages = statement.copy.messages
-        block = statement.copy.block
-        nbytes = messages * prod((block.width, block.height)) * block.value_type.bits // 8
-    return messages * MESSAGE + nbytes // BYTES_A_UNIT
-
 
 # ------------------------------------------------------------ data
 # What a trial feeds a kernel: numbers whose every sum is exact, and edges of types.
@@ -305,7 +262,7 @@ def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[s
         else:
             values = partial(_grained, kind, draw, data.grain(operand, operand.name in summed))
         out[operand.name] = Field(kind, shape, values)
-    return out
+    return as_given(kernel, out, sizes)
 
 
 def _grained(
@@ -487,16 +444,16 @@ def problems(
     # In a moved value nothing is summed: edges of types show what small numbers do not.
     states = kernel.computes.defines if kernel.computes is not None else ()
     edges = not states and any(is_moved(claim.value) for claim in claims)
-    small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
-             (("least", least), ("telling", telling))}  # fmt: skip
+    data = {name: exact(kernel, sizes) or INEXACT for name, sizes in
+            (("least", least), ("telling", telling))}  # fmt: skip
     yield from behind(kernel, fixed, 1)
-    yield least, small["least"], 0
+    yield least, data["least"], 0
     fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
     if fine is not None:
         yield telling, fine, 1
     if wide is not None and fine != FINE[0]:
         yield telling, wide, 5
-    yield telling, small["telling"], 2
+    yield telling, data["telling"], 2
     for name in kernel.sizes:
         # Where one size stands for another, equal ones do not show it.
         alone = least | {name: 3 * telling[name]} | dict(fixed)
@@ -518,6 +475,17 @@ def behind(
     for draw in range(draws):
         for number, sizes in enumerate(table_sizes(kernel, fixed)):
             yield sizes, exact(kernel, sizes) or INEXACT, number + 10 * draw
+
+
+def small(
+    kernel: Kernel, fixed: Mapping[str, int]
+) -> Iterator[tuple[dict[str, int], Data | None, int]]:
+    """Yield all sizes up to 4, each with a few draws of tables; none where sizes are many."""
+    names = [name for name in extents_of(kernel) if name not in fixed]
+    for draw in range(3 if len(names) <= 3 else 0):
+        for extents in product(range(1, 5), repeat=len(names)):
+            sizes = dict(zip(names, extents, strict=True)) | dict(fixed)
+            yield sizes, exact(kernel, sizes) or INEXACT, draw
 
 
 def conditions(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[If, Space, Space]]:

@@ -12,7 +12,7 @@ from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.launch import Part, perform
-from pycute_xe.executing.problem import Problem, prepare
+from pycute_xe.executing.problem import Problem, demand_tables, prepare
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
 from pycute_xe.executing.space import Group, given, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch_part
@@ -23,12 +23,14 @@ from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in
 from pycute_xe.kernel.ir.operands import bind_sizes
 from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
+from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
+from pycute_xe.kernel.spec.given import as_given
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly, typed, typed_fields
-from pycute_xe.trials.problems import work_of_subgroup
+from pycute_xe.trials.work import work_of_subgroup
 
 __all__ = ["Replay", "replay", "shown", "together"]
 
@@ -199,6 +201,10 @@ def _played_whole(
         outputs = outputs_of(problem, get_target("bmg"), Trace(), executor)
     except (MachineError, KernelError) as fault:
         return replace(made, fault=fault)
+    if kernel.computes is not None and kernel.computes.tickets:
+        arrays = arrived(kernel.computes, problem.inputs, outputs)
+        problem = replace(problem, inputs=arrays)
+        made = _expected(kernel, counterexample, problem, name, window)
     return _beside(kernel, made, outputs[name], problem, window)
 
 
@@ -209,9 +215,10 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     place = one.operand, one.element, one.index
     filled = {**one.filled, **{name: array_of(of) for name, of in one.tables.items()}}
     fields = telling_fields(kernel, known, *place, variant, filled)
-    fields = with_nan_behind(kernel, fields, known)
+    fields = with_nan_behind(kernel, as_given(kernel, fields, known), known)
     shapes = {name: array.shape for name, array in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
+    demand_tables("replay", problem)
     name = one.output or kernel.outputs[0].name
     at = one.index or (0,) * len(kernel.operand(name).modes)
     window = tuple(range(i, i + 1) for i in at)
@@ -232,9 +239,9 @@ def _beside(
 ) -> Replay:
     """Return what should be, with what is beside it; where nothing is claimed, only faults show."""
     computes = kernel.computes
-    if computes is None or not computes.claims:
+    if computes is None or not (computes.claims or computes.tickets):
         return made
-    value, numeric = computes.of(made.output).value, kernel.operand(made.output).value_type
+    value, numeric = computes.value(made.output), kernel.operand(made.output).value_type
     claimed = claimed_part(computes, problem.inputs, problem.sizes, made.output, window)
     beside = np.where(claimed, actual, made.expected)
     return replace(made, actual=beside, tolerance=tolerance_of(value, numeric))
@@ -249,14 +256,14 @@ def _expected(
 ) -> Replay:
     """Return what a window should be, both as it is and as it should be; or why it has no value."""
     claims, nothing = kernel.computes, np.zeros(tuple(map(len, window)))
-    if claims is None or not claims.claims:
+    if claims is None or not (claims.claims or claims.tickets):
         return Replay(counterexample, problem.inputs, nothing, nothing, name)
     try:
         wanted = compute_part(claims, problem.inputs, problem.sizes, name, window)
     except InputError as error:
         fault = KernelError(
             "replay",
-            {"claim": claims.of(name)},
+            {"claim": claims.known(name) or name},
             f"the claim has no value at these sizes: {error.condition}",
             error.fix,
         )

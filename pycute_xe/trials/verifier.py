@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,18 @@ from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.space import Group, grid_space, sample, writers, writing_subgroups
-from pycute_xe.executing.surfaces import fetch_part
+from pycute_xe.executing.surfaces import fetch, fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
+from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
+from pycute_xe.trials.edge_tables import are_there_tables
 from pycute_xe.trials.problems import (
     INEXACT,
     Asked,
@@ -39,11 +42,12 @@ from pycute_xe.trials.problems import (
     fields,
     looked_up,
     problems,
+    small,
     terms_of,
     unmet,
-    work_of_subgroup,
 )
 from pycute_xe.trials.replays import shown, together
+from pycute_xe.trials.work import work_of_subgroup
 from pycute_xe.verifying.least import LONGEST
 from pycute_xe.verifying.points import all_looked_up
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
@@ -59,9 +63,16 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""Seconds in which tables are tried where nothing was decided."""
-DRAWS = 5
-"""Draws of tables behind whose lengths NaN is put."""
+"""Seconds in which tables and states are tried where nothing was decided."""
+BUSY = 3
+"""How much longer a busy machine may take for that."""
+Among: TypeAlias = Literal["telling", "behind", "small"]
+PROBLEMS: Mapping[Among, Callable[..., Iterator[tuple[dict[str, int], Data | None, int]]]] = {
+    "telling": problems,
+    "behind": partial(behind, draws=5),
+    "small": small,
+}
+"""The problems among which a trial runs a kernel."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -76,24 +87,25 @@ class Contradiction:
 
 
 def trial(
-    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT, nan_behind: bool = False
+    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT, among: Among = "telling"
 ) -> tuple[Tried, Contradiction | None]:
     """Run a kernel that is said to be right, and compare it with its specification.
 
     It runs at the smallest sizes, then with an interior and an edge tile in every tiled mode and
     two trips more than a loop has stages, then where conditions turn that did not before. Numbers
     are compared bit for bit where small ones leave everything exact. ``limit`` is in units of work.
-    ``nan_behind`` runs it where tables have several entries, with NaN where nothing is claimed.
+    "behind" are sizes at which tables have several entries, with NaN where nothing is claimed;
+    "small" are all sizes up to 4.
     """
-    if kernel.computes is None or not kernel.computes.claims:
+    if kernel.computes is None or not (kernel.computes.claims or kernel.computes.tickets):
         return Tried((), "nothing is claimed of it"), None
     if why := _untold(kernel):
         return Tried((), why), None
     runs: list[Run] = []
     reasons: list[str] = []
     left = limit
-    every = behind(kernel, fixed, DRAWS) if nan_behind else problems(kernel, fixed)
-    for sizes, data, seed in every:
+    nan_behind = among == "behind"
+    for sizes, data, seed in PROBLEMS[among](kernel, fixed):
         asked = _asked(kernel, sizes, data, seed, nan_behind)
         chosen = asked if isinstance(asked, str) else _chosen(asked, left)
         if isinstance(chosen, str) or isinstance(asked, str):
@@ -285,7 +297,7 @@ def _differs(
     kernel = asked.kernel
     if kernel.computes is None:
         return None
-    value, numeric = kernel.computes.of(name).value, kernel.operand(name).value_type
+    value, numeric = kernel.computes.value(name), kernel.operand(name).value_type
     if asked.data is None and not is_moved(value):
         return None
     window, kept = _window(machine, name, part, at)
@@ -295,10 +307,18 @@ def _differs(
     if terms > MOST_TERMS:
         at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
         raise InputError("trial", {"output": name}, f"what is claimed takes {at_once}", "")
-    wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    inputs = asked.inputs
+    if kernel.computes.tickets:  # it runs as a whole: what counters deal out is done together
+        drawn = [one.operand for one in kernel.computes.tickets]
+        outputs = {n: fetch(machine.memory, machine.placed[n]) for n in drawn}
+        inputs = arrived(kernel.computes, inputs, outputs)
+    try:
+        wanted = compute_part(kernel.computes, inputs, asked.sizes, name, window)
+    except InputError as error:  # a place that is claimed twice, an element outside
+        return f"what is claimed has no value: {error.condition}", tuple(w.start for w in window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
-    claimed = claimed_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    claimed = claimed_part(kernel.computes, inputs, asked.sizes, name, window)
     wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & claimed
     if not wrong.any():
         return None
@@ -359,26 +379,38 @@ def _at(sizes: Sizes) -> str:
 # ------------------------------------------------------------ verifier
 
 REPORT = "please report this kernel as a defect of pycute_xe"
+NO_TABLES = "no tables were found that meet what is assumed of them: assume less, or give sizes"
 
 
 def verify_kernel(
-    kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
+    kernel: Kernel,
+    params: Mapping[str, int] | None = None,
+    *,
+    budget: float = BUDGET,
+    patience: int = 1,
 ) -> Verdict:
-    """Prove that a kernel computes what it claims, and try the proof; see `verify`."""
+    """Prove that a kernel computes what it claims, and try the proof; see `verify`.
+
+    ``patience`` is how many times as much as usually is run where nothing was decided.
+    """
     start = perf_counter()
     verdict = prove(kernel, params, budget=budget)
-    with allowed(budget * WORK_A_SECOND, budget - verdict.seconds):
-        tried = _tried(kernel, dict(params or {}), verdict)
+    left = budget - verdict.seconds
+    if verdict.answer == "undecided":
+        left = max(left, BUSY * AFTERWARDS * patience)
+    with allowed(budget * WORK_A_SECOND, left):
+        tried = _tried(kernel, dict(params or {}), verdict, patience)
     return replace(tried, seconds=perf_counter() - start)
 
 
-def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
+def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: int) -> Verdict:
     """Return a verdict whose answers were tried."""
     if verdict.answer == "proved":
         return _proof_tried(kernel, fixed, verdict, int(min(LIMIT, work_left())))
-    proofs = tuple(_replayed(kernel, proof) for proof in verdict.proofs)
+    false = next((p.reason for p in verdict.proofs if p.property == "invariants"), "")
+    proofs = tuple(_replayed(kernel, proof, false) for proof in verdict.proofs)
     if all(proof.answer in ("proved", "undecided") for proof in proofs):
-        proofs = _tables_tried(kernel, fixed, proofs)
+        proofs = _tables_tried(kernel, fixed, proofs, patience)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
@@ -386,22 +418,24 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict) -> Verdict:
 
 
 def _tables_tried(
-    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...]
+    kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows on tables at their edges, where nothing was decided."""
-    if kernel.computes is None or not kernel.computes.tables:
+    """Return proofs with what a run shows, where nothing was decided of tables or of states."""
+    if kernel.computes is None or not (kernel.computes.tables or kernel.computes.defines):
         return proofs
     place = None
-    for nan_behind in (False, True):
-        with suppress(TooHardError), allowed(AFTERWARDS * WORK_A_SECOND, AFTERWARDS):
-            _, wrong = trial(kernel, fixed, LIMIT, nan_behind)
+    for among in PROBLEMS:
+        seconds = AFTERWARDS * patience
+        with suppress(TooHardError), allowed(seconds * WORK_A_SECOND, BUSY * seconds):
+            _, wrong = trial(kernel, fixed, LIMIT * patience, among)
             place = _seen_place(kernel, wrong)
         if place is not None:
             break
     if place is None:
         return proofs
     left = [proof.property for proof in proofs if proof.answer == "undecided"]
-    shown_by = left[:1] if place.faults else [name for name in left if name == place.claim]
+    never = f"{place.output} coverage"  # where what is stored is right, it is not stored
+    shown_by = left[:1] if place.faults else [n for n in left if n in (place.claim, never)][-1:]
     return tuple(
         replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
                 reason="")
@@ -413,6 +447,9 @@ def _tables_tried(
 
 def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
     """Return a verdict whose proof was run; undecided where the machine says otherwise."""
+    if not are_there_tables(kernel, fixed):
+        proofs = tuple(replace(p, answer="undecided", reason=NO_TABLES) for p in verdict.proofs)
+        return replace(verdict, proofs=proofs, tried=Tried((), NO_TABLES))
     tried, wrong = trial(kernel, fixed, limit)
     if wrong is None:
         return _tried_behind(kernel, fixed, replace(verdict, tried=tried), limit)
@@ -431,7 +468,7 @@ def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit
     """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite."""
     if kernel.computes is None or not kernel.computes.tables:
         return verdict
-    tried, wrong = trial(kernel, fixed, limit, nan_behind=True)
+    tried, wrong = trial(kernel, fixed, limit, "behind")
     why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))
@@ -453,14 +490,17 @@ def _seen_place(kernel: Kernel, wrong: Contradiction | None) -> Counterexample |
     return place if place is not None and not _unseen(kernel, place) else None
 
 
-def _replayed(kernel: Kernel, proof: Proof) -> Proof:
-    """Return a proof whose counterexample was seen to be one, undecided where it was not."""
+def _replayed(kernel: Kernel, proof: Proof, false: str) -> Proof:
+    """Return a proof whose counterexample was seen to be one, undecided where it was not.
+
+    ``false`` says what is not so of what loops claim: what was concluded with it is worth nothing.
+    """
     if proof.counterexample is None:
         return proof
     if not (why := _unseen(kernel, proof.counterexample)):
         return proof
     sizes = " ".join(f"{name}={size}" for name, size in proof.counterexample.sizes.items())
-    reason = f"{proof.counterexample.message} at {sizes}, {why}"
+    reason = false or f"{proof.counterexample.message} at {sizes}, {why}"
     return replace(proof, answer="undecided", counterexample=None, condition="", reason=reason)
 
 

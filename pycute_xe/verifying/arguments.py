@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pycute_xe.kernel.index import Atom, Index, Looked, Quotient
-from pycute_xe.verifying.lookups import WORD, Texts, as_index, between, text_of
+from pycute_xe.verifying.lookups import WORD, Texts, arguments_in, as_index, between, text_of
 
-__all__ = ["arguments_for", "looks_up_by", "replaced"]
+__all__ = ["arguments_for", "looks_up_by", "replaced", "by_links"]
 
 
 def arguments_for(texts: Sequence[str], bounds: Sequence[frozenset[str]]) -> list[Texts] | None:
@@ -101,3 +101,34 @@ def replaced(text: str, same: Mapping[Index, str]) -> str:
     index = as_index(whole)
     own = whole if index is None else same.get(index, whole)
     return f"{text[:start]}{own}{replaced(text[end + 1 :], same)}"
+
+
+def by_links(text: str, links: Mapping[str, str], own: Sequence[str]) -> str:
+    """Return a text whose lookups name what links tell, and no longer the variables in these.
+
+    >>> by_links("#0(8*b + i + 1) < #0(n)", {"e": "8*b + i"}, ("b", "i"))
+    '#0(e + 1) < #0(n)'
+    """
+    start = text.find("#")
+    if start < 0:
+        return text
+    opens, end = between(text, start)
+    inner = (
+        _by_link(by_links(x, links, own), links, own) for x in arguments_in(text[opens + 1 : end])
+    )
+    return f"{text[:opens]}({', '.join(inner)}){by_links(text[end + 1 :], links, own)}"
+
+
+def _by_link(argument: str, links: Mapping[str, str], own: Sequence[str]) -> str:
+    index, free = as_index(argument), frozenset(own)
+    for name, text in links.items() if index is not None and index.names & free else ():
+        link = as_index(text)
+        if index is None or link is None or not link.names & free:
+            continue
+        if not (rest := index - link).names & free:
+            return text_of(Index(name) + rest)
+        (var, *more), scales = sorted(link.names & free), dict(link.terms)
+        beside = link - Index(var) * scales.get(var, 0)
+        if not more and abs(scales.get(var, 0)) == 1 and var not in beside.names:
+            return text_of(index.substitute({var: (Index(name) - beside) * scales[var]}))
+    return argument

@@ -89,7 +89,7 @@ def split(
     keys = tuple(b for b in pairs[0] if all(b in pair for pair in pairs))
     if not keys:
         raise _untold()
-    names = tuple(f"u_{i}" for i in range(len(keys)))
+    names = tuple(f"e_{i}" for i in range(len(keys)))
     by = (*points.names, *names)
     yours = domain(points, claimed, links(names, [*keys]), names)
     if not as_set and not yours.decides(by):
@@ -424,7 +424,7 @@ class _Comparison(Ranges):
                 active = active | self.domain(wrong, y, ()).to(wrong.names)
                 if not active.is_empty:
                     return Difference(active, "elements", f"{term_words(x)} is taken elsewhere", x)
-        names = tuple(f"u_{i}" for i in range(len(bound)))
+        names = tuple(f"e_{i}" for i in range(len(bound)))
         mine = self.domain(points, x, links(names, [a for a, _ in bound]), names)
         yours = self.domain(points, y, links(names, [b for _, b in bound]), names)
         by = (*points.names, *names)

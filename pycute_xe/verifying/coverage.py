@@ -18,8 +18,10 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Write
 from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
+    AtomicStore,
     Index,
     Kernel,
+    Loop,
 )
 from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.ir.kernel import weight
@@ -290,6 +292,9 @@ class Coverage(Faults):
         sizes = self.space.naming.sizes
         limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
         mine = [write for write in self.followed.writes if write.statement.operand == output]
+        added = all(isinstance(write.statement, AtomicStore) for write in mine)
+        if mine and added and self.kernel.operand(output).role == "inout":
+            return None  # what is added is compared at all elements, nothing at some
         own = self._owners(mine, names)
         limits = (*limits, *(text for one in own for text in one.constraints))
         variables = tuple(dict.fromkeys(one.variable for one in own))
@@ -374,8 +379,10 @@ class Coverage(Faults):
         """Return who owns the rows of an output where tables share them out."""
         out: dict[Owner, None] = {}
         for write in writes:
-            if any(index.looked_up for index in write.base):
-                targets = tuple(map(self.space.naming.text, write.base))
+            begun = {x.var: x.start + Index(x.var) for x in write.around if isinstance(x, Loop)}
+            places = [index.substitute(begun) for index in write.base]
+            if any(index.looked_up for index in places):
+                targets = tuple(map(self.space.naming.text, places))
                 limits = self.extents[write.statement.operand]
                 out |= dict.fromkeys(owners(self.space.tables, targets, names, limits))
         return tuple(out)

@@ -6,7 +6,7 @@ of them alone: beyond its last step, or its last column, nothing is claimed of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pycute_xe.errors import UndecidableError
@@ -24,15 +24,23 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.recurrences import Jump, Rules, at_places, unfolded, without_last
+from pycute_xe.kernel.spec.places import Situated, is_positive
+from pycute_xe.kernel.spec.recurrences import (
+    Jump,
+    Recurrence,
+    Rules,
+    at_places,
+    unfolded,
+    without_last,
+)
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, conditions_of
-from pycute_xe.verifying.matching import Difference, Extents, conjunction
+from pycute_xe.verifying.matching import Difference, Extents, conjunction, mentions
 from pycute_xe.verifying.points import Space, registers
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translation import claimed, formula_of
+from pycute_xe.verifying.translation import claimed, formula_of, given
 
 __all__ = ["Induction"]
 
@@ -56,49 +64,74 @@ class Induction:
         """How states follow from those before."""
         return self.kernel.computes.rules if self.kernel.computes is not None else Rules(())
 
+    def inputs(self) -> None:
+        """Show that what inputs are given as is zero outside of them. `UndecidableError` else."""
+        naming = self.space.naming
+        for name, claim in naming.given.items():
+            at = tuple(f"x_{number}" for number, _ in enumerate(claim.indices))
+            place = given(Place(name, at), naming)
+            points = Region.where((*naming.sizes, *at), " and ".join(self.space.sizes))
+            inside = (f"0 <= {i} < {end}" for i, end in zip(at, self.extents[name], strict=True))
+            there = points.within(conjunction(tuple(inside)))
+            limits = zip(place.at, self.extents[place.operand], strict=True)
+            counts = points.within(conjunction(tuple(f"0 <= {i} < {end}" for i, end in limits)))
+            if not (counts - there).is_empty or not (there - counts).is_empty:
+                wrong = f"{claim} has not the extents of {name}"
+                raise undecided(wrong, "give all of it, and no more", operand=name)
+
     def jumps(self) -> None:
         """Show what states are said to be some steps on. Raises `UndecidableError` otherwise."""
-        for jump in self.rules.jumps:
-            self.jump(jump)
+        for number, jump in enumerate(self.rules.jumps):
+            self.jump(jump, self.rules.jumps[:number])
 
-    def jump(self, jump: Jump) -> None:
-        """Show that a jump of no steps changes nothing, and that one step more is a step."""
+    def jump(self, jump: Jump, shown: tuple[Jump, ...]) -> None:
+        """Show that a jump of no steps changes nothing, and that one step more is a step.
+
+        Later states follow from all before them, of which the jump is supposed, and from others by
+        the jumps that are ``shown``.
+        """
         one = self.rules.one(jump.name)
         if one is None:
             raise undecided(f"{jump.name} is not defined", "define it")
         names = {name: f"x_{number}" for number, name in enumerate(jump.indices)}
         time, later, *others = names.values()
+        end, *extents = self.extents[jump.name]
         inside = [f"0 <= {time}", f"0 <= {later} < {jump.steps}"]
-        for other, extent in zip(others, one.extents[1:], strict=True):
-            inside.append(f"0 <= {other} < {self.space.naming.text(extent)}")
-        sizes = self.space.naming.sizes
+        inside += [f"{jump.steps}*{time} + {later} + 1 < {end}"]
+        inside += [f"0 <= {i} < {extent}" for i, extent in zip(others, extents, strict=True)]
         text = " and ".join([*self.space.sizes, *inside])
-        points = Region.where((*sizes, *names.values()), text)
-        # There is a state behind every step: how many a run asks for does not matter here.
-        endless = {
-            state.name: (f"{time} + {later} + 2", *self.extents[state.name][1:])
-            for state in self.rules.defines
-        }
-        extents = {**self.extents, **endless}
-        for pair in self._sides(jump):
-            ours, theirs = (claimed(x, self.space.naming, names, F32) for x in pair)
+        points = Region.where((*self.space.naming.sizes, *names.values()), text)
+        for pair in _Steps(self.rules, jump, one, shown).sides():
             try:
-                wrong = compare(points, ours, theirs, extents, self.least)
+                ours, theirs = (self._followed(points, side, names) for side in pair)
+                wrong = compare(points, ours, theirs, self.extents, self.least)
             except UndecidableError as error:
                 raise _untold(jump, error.condition) from error
             if wrong is not None:
                 raise _untold(jump, wrong.words)
 
-    def _sides(self, jump: Jump) -> Iterator[tuple[Expression, Expression]]:
-        """Yield what must be equal: without a step, and with one step more."""
-        t, i, *others = (Index(name) for name in jump.indices)
-        yield jump.at(t, Index(), (*others,)), Element(jump.name, (t, *others))
-        again = Element(jump.name, (t + i + 1, *others))
-        step = unfolded(again, Rules(self.rules.defines), frozenset(jump.indices[:2]))
-        later = without_last(at_places(jump.value, {jump.indices[1]: i + 1}), jump.indices[1])
-        rest = tuple(one for one in self.rules.defines if one.name != jump.name)
-        counters = frozenset(jump.indices[:2])
-        yield _put(step, jump), _put(unfolded(later, Rules(rest), counters), jump)
+    def _followed(
+        self, points: Region, ways: tuple[Expression, ...], names: Mapping[str, str]
+    ) -> Formula:
+        """Return the last of several ways to say one thing: they are, as all states lie inside."""
+        formulas = [claimed(value, self.space.naming, names, F32) for value in ways]
+        for formula in formulas:
+            self._demand_inside(points, formula)
+        return formulas[-1]
+
+    def _demand_inside(self, points: Region, formula: Formula) -> None:
+        """Raise `UndecidableError` where a state that counts lies outside of its extents."""
+        states = {one.name for one in self.rules.defines}
+        for place, over, guards in _places(formula, (), ()):
+            if place.operand not in states:
+                continue
+            spans = (f"{b.low} <= {b.name} < {b.high}" for b in over)
+            every = points.to((*points.names, *(b.name for b in over)))
+            every = every.within(conjunction((*spans, *guards)))
+            limits = zip(place.at, self.extents[place.operand], strict=True)
+            within = tuple(f"0 <= {text} < {extent}" for text, extent in limits)
+            if not (every - every.within(conjunction(within))).is_empty:
+                raise undecided(f"{place.operand} is claimed outside of its extents", "sum less")
 
     # ------------------------------------------------------------ loops
 
@@ -175,32 +208,33 @@ class Induction:
         """Return the points at which every state that a claim speaks of lies in its extents."""
         texts: list[str] = []
         states = {one.name for one in self.rules.defines}
-        for place, over in _places(plain, ()):
+        for place, over, _ in _places(plain, (), ()):
             if place.operand not in states:
                 continue
             limits = zip(place.at, self.extents[place.operand], strict=True)
             within = tuple(f"0 <= {text} < {end}" for text, end in limits)
-            if not over:
-                texts += within
+            texts += [text for text in within if not mentions(text, over)]
+            summed = tuple(text for text in within if mentions(text, over))
+            if not summed:
                 continue
             spans = tuple(f"{b.low} <= {b.name} < {b.high}" for b in over)
             every = points.to((*points.names, *(b.name for b in over))).within(conjunction(spans))
-            if not (every - every.within(conjunction(within))).is_empty:
+            if not (every - every.within(conjunction(summed))).is_empty:
                 raise undecided(f"{place.operand} is claimed outside of its extents", "sum less")
         return points.within(conjunction(tuple(texts))) if texts else points
 
 
 def _places(
-    formula: Formula, over: tuple[Bounds, ...]
-) -> Iterator[tuple[Place, tuple[Bounds, ...]]]:
-    """Yield the elements of a formula, each with the sums that it stands in."""
+    formula: Formula, over: tuple[Bounds, ...], guards: tuple[str, ...]
+) -> Iterator[tuple[Place, tuple[Bounds, ...], tuple[str, ...]]]:
+    """Yield the elements of a formula, each with the sums and the conditions it stands in."""
     for term in formula:
-        inner = (*over, *term.over)
+        inner, conditions = (*over, *term.over), (*guards, *term.guards)
         for place in term.places:
-            yield place, inner
+            yield place, inner, conditions
         for atom in term.atoms:
             for argument in atom.arguments:
-                yield from _places(argument, inner)
+                yield from _places(argument, inner, conditions)
 
 
 def _untold(jump: Jump, why: str) -> UndecidableError:
@@ -209,21 +243,72 @@ def _untold(jump: Jump, why: str) -> UndecidableError:
     return undecided(condition, "correct the claim", state=jump.name)
 
 
-def _put(value: Expression, jump: Jump) -> Expression:
-    """Put the claimed form for a state some steps on."""
-    t, i = (Index(name) for name in jump.indices[:2])
+@dataclass(frozen=True)
+class _Steps:
+    """What a jump says of a state one step later, and what the state's definition says.
 
-    def put(part: Expression, depth: int) -> Expression:
-        match part:
-            case Element(name, (time, *others)) if name == jump.name and time == t + i:
-                return jump.at(t, i, (*others,), f"_put{depth}")
-            case Const() | Slot() | Element():
-                return part
-            case Apply(function, arguments):
-                return Apply(function, tuple(put(a, depth) for a in arguments))
-            case Where(index, below, then, otherwise):
-                return Where(index, below, put(then, depth), put(otherwise, depth))
-            case Total(body=body) | Rounded(body=body):
-                return replace(part, body=put(body, depth + 1))
+    Each side comes in several ways, every one what the one before it says by a rule.
+    """
 
-    return put(value, 0)
+    rules: Rules
+    jump: Jump
+    one: Recurrence
+    shown: tuple[Jump, ...]
+
+    def sides(self) -> Iterator[tuple[tuple[Expression, ...], tuple[Expression, ...]]]:
+        """Yield what must be equal: without a step, and with one step more."""
+        jump, (t, i, *others) = self.jump, map(Index, self.jump.indices)
+        begun, counters = t * jump.steps, frozenset(jump.indices[:2])
+        here = {jump.indices[0]: begun}
+        if not jump.first:
+            yield (jump.at(begun, Index(), (*others,)),), (Element(jump.name, (begun, *others)),)
+        again = Element(jump.name, (begun + i + 1, *others))
+        step = unfolded(again, Rules(self.rules.defines), counters)
+        value = at_places(jump.value, here | {jump.indices[1]: i + 1 - jump.first})
+        later = without_last(value, jump.indices[1])
+        rest = Rules(tuple(x for x in self.rules.defines if x.name != jump.name))
+        yield self.ways(again, step), self.ways(later, unfolded(later, rest, counters))
+
+    def ways(self, *values: Expression) -> tuple[Expression, ...]:
+        """Return ways to say a thing, with jumps put in the place of states some steps on."""
+        i, out = Index(self.jump.indices[1]), [*values]
+        for jump in self.shown:
+            one = self.rules.one(jump.name)
+            if one and jump.steps == self.jump.steps and one.extents[0] == self.one.extents[0]:
+                out.append(self.put(out[-1], jump, Index(None, jump.steps)))
+        return (*out, self.put(out[-1], self.jump, i))
+
+    def put(self, value: Expression, jump: Jump, most: Index) -> Expression:
+        """Put a form for states of a jump's first to ``most`` steps on."""
+        time, later, *others = self.jump.indices
+        ranges = ((later, Index(None, jump.steps)), *zip(others, self.one.extents[1:], strict=True))
+        begun = Index(time) * jump.steps
+
+        def put(part: Expression, around: Situated) -> Expression:
+            match part:
+                case Element(name, (at, *places)) if name == jump.name:
+                    steps = at - begun
+                    limits = (steps - jump.first, most - steps)
+                    known = all(is_positive(x, around) for x in limits)
+                    if steps == Index() or steps.names & {time} or not known:
+                        return part
+                    return jump.at(begun, steps, (*places,), f"_put{len(around.ranges)}")
+                case Const() | Slot() | Element():
+                    return part
+                case Apply(function, arguments):
+                    return Apply(function, tuple(put(a, around) for a in arguments))
+                case Where(index, below, then, otherwise):
+                    both = (index, below), (below, index + 1)
+                    sides = zip((then, otherwise), both, strict=True)
+                    inside = (
+                        put(side, replace(around, guards=(*around.guards, guard)))
+                        for side, guard in sides
+                    )
+                    return Where(index, below, *inside)
+                case Total(over=over, body=body):
+                    within = replace(around, ranges=(*around.ranges, *over))
+                    return replace(part, body=put(body, within))
+                case Rounded(body=body):
+                    return replace(part, body=put(body, around))
+
+        return put(value, Situated(Element(""), ranges))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -24,6 +24,7 @@ __all__ = [
     "Lookup",
     "Tables",
     "Texts",
+    "arguments_in",
     "as_index",
     "between",
     "canonical",
@@ -214,7 +215,7 @@ class Tables:
         while (start := text.rfind("#")) >= 0:  # the last one has none inside
             opens, end = between(text, start)
             number = int(text[start + 1 : opens])
-            lookup = self.lookup(number, tuple(_arguments(text[opens + 1 : end])))
+            lookup = self.lookup(number, tuple(arguments_in(text[opens + 1 : end])))
             elements |= dict.fromkeys(self.all_of(lookup))
             text = f"{text[:start]}{lookup.name}{text[end + 1 :]}"
         return text, self.ordered(elements)
@@ -440,7 +441,7 @@ class Tables:
         for one, other, sign in (*law.ranges(named), *law.when):
             apart = one.substitute(named) - other.substitute(named)
             if apart.is_constant:
-                if not (apart.offset < 0 if sign == "<" else apart.offset != 0):
+                if not _SO[sign](apart.offset):
                     return ""
                 continue
             otherwise.append(f"{text(one)} {_CONTRARY[sign]} {text(other)}")
@@ -456,7 +457,13 @@ MOST_BESIDE = 8
 LARGE = 1 << 16
 """Beyond the elements of the tables that are made where it does not matter."""
 
-_CONTRARY = {"<": ">=", "!=": "="}
+_CONTRARY = {"<": ">=", "!=": "=", "=": "!="}
+_SO: dict[str, Callable[[int], bool]] = {
+    "<": lambda apart: apart < 0,
+    "!=": lambda apart: apart != 0,
+    "=": lambda apart: apart == 0,
+}
+"""What signs say of how far one side lies behind the other."""
 
 
 def _with_names(
@@ -495,7 +502,7 @@ def between(text: str, start: int) -> tuple[int, int]:
     raise ValueError(text)
 
 
-def _arguments(text: str) -> Iterator[str]:
+def arguments_in(text: str) -> Iterator[str]:
     """Yield the arguments between parentheses."""
     depth, start = 0, 0
     for i, letter in enumerate(text):

@@ -7,6 +7,7 @@ tables: where none is found that meets what is assumed, nothing is disproved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ MADE = "#"
 MAKING = 400
 """Units for tables that are made."""
 MOST = 1 << 20
-"""Entries of a table that is made."""
+"""Entries of a table that is made, and combinations of three places or more."""
 
 
 def with_tables(point: dict[str, int]) -> dict[str, int]:
@@ -87,7 +88,9 @@ def _made(tables: Tables, point: Mapping[str, int]) -> dict[str, Array] | None:
     shapes = {
         i: tuple(_value(text, point) for text in texts) for i, texts in tables.extents.items()
     }
-    if any(np.prod(shape, dtype=np.float64) > MOST for shape in shapes.values()):
+    several = (law for law in tables.laws if len(law.over) > 2)
+    combined = [prod(max(0, n.at(point)) for _, n in law.over) for law in several]
+    if max((*combined, *map(prod, shapes.values())), default=0) > MOST:
         return None
     for style in STYLES:
         made: dict[str, Array] = {}
@@ -123,7 +126,7 @@ def _value(text: str, point: Mapping[str, int]) -> int:
     return index.at(point)
 
 
-STYLES = ("different", "zero", "last")
+STYLES = ("different", "zero", "last", "alike")
 """How entries are filled of which nothing is known."""
 
 
@@ -156,6 +159,8 @@ def _filled(
         array[open_] = flat if below is None else flat % max(1, below)
     if style == "last" and (below := _below(mine, name, point)) is not None:
         array = np.full(shape, max(0, below - 1), np.int64)
+    if style == "alike" and fixed:
+        array = np.full(shape, max(fixed.values()), np.int64)
     for at, value in fixed.items():
         array[at] = value
     return array

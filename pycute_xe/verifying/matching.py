@@ -9,7 +9,7 @@ from itertools import permutations, product
 
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
-from pycute_xe.verifying.arguments import arguments_for, looks_up_by
+from pycute_xe.verifying.arguments import arguments_for, by_links, looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
 from pycute_xe.verifying.lookups import canonical
 from pycute_xe.verifying.refusing import undecided
@@ -134,7 +134,7 @@ def coordinates(term: Term) -> list[str]:
 
 def coordinate_names(texts: list[str]) -> Names:
     """Return names for coordinates."""
-    return tuple(f"u_{i}" for i in range(len(texts)))
+    return tuple(f"e_{i}" for i in range(len(texts)))
 
 
 def parted(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -274,9 +274,16 @@ class Ranges:
     def domain(
         self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()
     ) -> Region:
-        """Return the points and the values of a term's variables at which it is not zero."""
-        names = (*(b.name for b in term.over), *more)
-        texts = (*spans(term), *term.guards, *inside(term, self.extents), *links)
+        """Return the points and the values of a term's variables at which it is not zero.
+
+        What is looked up by a variable is looked up by the name that a link has for it, if one has.
+        """
+        own = tuple(b.name for b in term.over)
+        names = (*own, *more)
+        guards = (
+            by_links(guard, dict(x.split(" = ", 1) for x in links), own) for guard in term.guards
+        )
+        texts = (*spans(term), *guards, *inside(term, self.extents), *links)
         region = spread(points, names) if names else points
         return region.within(conjunction(texts)) if texts else region
 

@@ -39,7 +39,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws
+from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws, ticket_laws
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
@@ -74,6 +74,9 @@ class Naming:
         self.sizes = tuple(self.size_of.values())
         self.grid = tuple(self.variable_of[name] for name, _ in kernel.grid)
         self.type_of = {o.name: o.value_type for o in kernel.operands}
+        computes = kernel.computes
+        self.given = {x.output: x for x in computes.given} if computes is not None else {}
+        self.real = computes.real if computes is not None else ()
         tables = {
             f"@{o.name}": table_name(number)
             for number, o in enumerate(kernel.operands)
@@ -285,7 +288,8 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     modes = {o.name: o.modes for o in kernel.operands}
     known = [x for x in assumed if x.tables <= {*names.values()}]
     every = tuple(map(str, known))
-    every_law = [replace(law, source=every) for law in strict_laws(tuple(known), modes)]
+    follow = (*strict_laws(tuple(known), modes), *ticket_laws(tuple(known), modes))
+    every_law = [replace(law, source=every) for law in follow]
     every_law += [replace(law, source=(str(x),)) for x in known for law in x.laws(modes)]
     laws = tuple(law.changed(partial(_renamed, naming)) for law in every_law)
     ends = {x.operand: x.to for x in assumed if isinstance(x, Rising) and x.whole}

@@ -21,7 +21,7 @@ from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
-from pycute_xe.verifying.tickets import given_tickets
+from pycute_xe.verifying.tickets import given_tickets, undrawn
 from pycute_xe.verifying.verdict import BUDGET, Failure, Proof, Verdict
 
 __all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
@@ -331,6 +331,8 @@ SHARED = (
 )
 NO_WRAP = "what is computed of elements of tables stays in the range of s32"
 COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
+WRITTEN = "no statement reads a register that was never written"
+WHOLE_ELEMENTS = "messages start on whole elements and whole registers"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 WORK_A_SECOND = 600_000
@@ -440,28 +442,25 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
     tables = _assumed_of_tables(kernel)
     out = [
         _Asked("barriers", SHARED if kernel.shared else PAIRED, (), Questions.barriers),
-        _Asked(
-            "registers",
-            "no statement reads a register that was never written",
-            (),
-            Questions.registers,
-        ),
-        _Asked(
-            "bounds",
-            "messages start on whole elements and whole registers",
-            (SURFACES, *tables),
-            Questions.bounds,
-        ),
+        _Asked("registers", WRITTEN, (), Questions.registers),
+        _Asked("bounds", WHOLE_ELEMENTS, (SURFACES, *tables), Questions.bounds),
     ]
     if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
         out.append(_Asked("invariants", INVARIANT, (FINITE,), Questions.invariants))
     if counts_plainly(kernel):
         out.append(_Asked("counters", COUNTERS, (), Questions.counters))
+    drawn = kernel.computes.tickets if kernel.computes is not None else ()
     for operand in kernel.outputs:
         name = operand.name
+        if mine := next((one for one in drawn if one.operand == name), None):
+            out += [
+                _Asked(f"{name} coverage", f"every one of {name} is written", tables, undrawn),
+                _Asked(f"{name} values", f"{mine}", (RACES, *tables), undrawn),
+            ]
+            continue
         claim = kernel.computes.known(name) if kernel.computes is not None else None
         index = claim.place if claim else ",".join(map(str, operand.modes))
-        assumed = kernel.computes.assumes if kernel.computes is not None else ()
+        assumed = kernel.computes.granted if kernel.computes is not None else ()
         out += [
             _Asked(
                 f"{name} coverage",

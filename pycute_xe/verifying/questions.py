@@ -24,15 +24,9 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import Element
+from pycute_xe.kernel.spec.places import Guard, Situated, is_inside, situated_elements
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import (
-    AnyClaim,
-    Claim,
-    Guard,
-    Situated,
-    is_inside,
-    situated_elements,
-)
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
     Counting,
@@ -423,7 +417,7 @@ class Questions(Loading, Counting):
         for i, write in mine:
             targets = self.space.targets(write, self.views[i])
             there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            guards = (*there, *self.space.conditions(write, self.views[i]))
+            guards = (*self.space.conditions(write, self.views[i]), *there)
             terms = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))

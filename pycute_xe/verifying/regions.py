@@ -252,6 +252,12 @@ class Region:
     points: isl.Set
     wide: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse one name for two coordinates: isl takes these for equal."""
+        if len({*self.names}) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise undecided(f"two coordinates are called {twice}", "report this kernel")
+
     @classmethod
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""

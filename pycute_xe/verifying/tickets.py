@@ -1,20 +1,25 @@
-"""Kernels whose work-groups take tickets from a counter: what is proved, whatever the order.
+"""Kernels that draw tickets from counters: what is proved, whatever the order of arrival.
 
 What a ticket below the count is for is a kernel of its own, `dealt_tiles`, which is proved for all
-sizes; its docstring has the law by which the whole follows.
+sizes; its docstring has the law by which the whole follows. Where each work-group draws one ticket
+and keeps it (`ticketed`), it goes on as if its tickets were given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, NoReturn
 
-from pycute_xe.errors import CuteError
-from pycute_xe.kernel import FetchAdd, Kernel
+from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.kernel import FetchAdd, Index, InRange, Kernel, Specification, Tickets
+from pycute_xe.kernel.index import Looked
+from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.serving.dealt import dealt_tiles
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.verdict import Proof, Verdict
 
-__all__ = ["given_tickets"]
+__all__ = ["given_tickets", "ticketed", "undrawn"]
 
 Again = Callable[[Kernel, Mapping[str, int]], Verdict]
 """What verifies a kernel with some sizes fixed."""
@@ -30,14 +35,27 @@ def given_tickets(
         isinstance(s, FetchAdd) for s in kernel.statements()
     ):
         return verdict
+    drawn = kernel.computes.tickets if kernel.computes is not None else ()
     try:
-        alone = dealt_tiles(kernel)
+        alone = ticketed(kernel) if drawn else dealt_tiles(kernel)
     except CuteError as error:
         return replace(verdict, proofs=tuple(_left(p, error.condition) for p in verdict.proofs))
     sizes = {name: size for name, size in fixed.items() if name in alone.sizes}
-    inner = {proof.property: proof for proof in again(alone, sizes).proofs}
-    proofs = tuple(_of_all(proof, inner.get(proof.property)) for proof in verdict.proofs)
+    inner = {proof.property: _without(proof, drawn) for proof in again(alone, sizes).proofs}
+    mine = {f"{one.operand} {what}" for one in drawn for what in ("coverage", "values")}
+    proofs = tuple(
+        replace(proof, answer="proved", reason="", assumptions=(*proof.assumptions, DRAWN))
+        if proof.property in mine
+        else _of_all(proof, inner.get(proof.property))
+        for proof in verdict.proofs
+    )
     return replace(verdict, proofs=proofs)
+
+
+def _without(proof: Proof, drawn: tuple[Tickets, ...]) -> Proof:
+    """Return a proof that does not assume of tickets what is drawn."""
+    said = set(map(str, drawn))
+    return replace(proof, assumptions=tuple(a for a in proof.assumptions if a not in said))
 
 
 def _left(proof: Proof, why: str) -> Proof:
@@ -53,3 +71,80 @@ def _of_all(proof: Proof, mine: Proof | None) -> Proof:
         words = f"what is done with one ticket is {mine.answer} (ask verify(dealt_tiles(kernel)))"
         return replace(proof, reason=mine.reason or words, seconds=seconds)
     return replace(mine, assumptions=(*mine.assumptions, DRAWN), seconds=seconds)
+
+
+# ------------------------------------------------------------ a ticket for each work-group
+
+
+def undrawn(_questions: object) -> NoReturn:
+    """Raise `UndecidableError`: what tickets are is said of all work-groups at once."""
+    fix = "let each work-group draw one, of what it looks up at its own place"
+    raise undecided("tickets are decided by the order in which work-groups come", fix)
+
+
+def ticketed(kernel: Kernel) -> Kernel:
+    """Return the kernel behind its tickets: they are an input, of which it is known what they are.
+
+    The law: where each work-group adds 1 once, to the counter that its entry of a table names, what
+    the counters were before is, for equal entries, 0, 1, 2, … without a gap, each once, in the
+    order of arrival; and each place of the tickets is that of one work-group. Raises `KernelError`
+    for a kernel that does anything else with its counters or its tickets.
+    """
+    computes = kernel.computes
+    draws = [s for s in kernel.statements() if isinstance(s, FetchAdd)]
+    if computes is None or len(draws) != 1 or draws[0] not in kernel.body:
+        raise _unticketed(kernel, "work-groups do not each draw one ticket")
+    (take,) = draws
+    if wrong := _not_own(kernel, take, computes):
+        raise _unticketed(kernel, wrong)
+    (tickets,) = computes.tickets
+    operands = tuple(
+        replace(o, role="in") if o.name == take.into else o
+        for o in kernel.operands
+        if o.name != take.operand
+    )
+    body = tuple(s for s in kernel.body if s is not take)
+    spec = replace(computes, tables=(*computes.tables, tickets), tickets=())
+    return replace(kernel, operands=operands, body=body, computes=spec)
+
+
+def _not_own(kernel: Kernel, take: FetchAdd, computes: Specification) -> str:
+    """Return why tickets are not as they are claimed, or are used in another way."""
+    grid, place = dict(kernel.grid), tuple(map(str, take.place))
+    into, counter = kernel.operand(take.into), kernel.operand(take.operand)
+    if len(computes.tickets) != 1 or computes.tickets[0].operand != take.into:
+        return f"{take.into} is not claimed to be tickets"
+    if sorted(place) != sorted(grid) or tuple(grid[n] for n in place) != into.modes:
+        return f"work-groups do not each have a place of {take.into}"
+    (tickets,) = computes.tickets
+    entry = Index.element(tickets.of, *take.place)
+    if take.by != Index(None, 1) or take.at != (entry,):
+        return f"a ticket is not counted one by one, by what {entry} names"
+    if counter.role != "scratch":
+        return f"{take.operand} need not begin with 0: it is not scratch"
+    ranges = (x for x in computes.tables if isinstance(x, InRange) and x.operand == tickets.of)
+    if not any((x.below,) == counter.modes and not x.when for x in ranges):
+        return f"entries of {tickets.of} may lie outside of {take.operand}: assume InRange"
+    return _used_beside(kernel, take)
+
+
+def _used_beside(kernel: Kernel, take: FetchAdd) -> str:
+    """Return whether anything but a work-group's own ticket is used; empty if nothing is."""
+    own, before = Looked(take.into, take.place), True
+    names = {take.operand, take.into}
+    for outer in kernel.body:
+        if outer is take:
+            before = False
+            continue
+        for s in walk((outer,)):
+            touched: Any = s.touched
+            moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
+            looked = {x for i in touched.indices for x in i.looked_up if x.operand in names}
+            if moved & names or looked - {own} or (looked and before):
+                return f"{take.operand} or {take.into} is used beside"
+    return ""
+
+
+def _unticketed(kernel: Kernel, wrong: str) -> KernelError:
+    fix = "draw a ticket at the work-group's place, as moe_permute does"
+    return KernelError("ticketed", {"kernel": kernel.name}, wrong, fix)

@@ -36,6 +36,7 @@ from pycute_xe.kernel.spec.expression import (
     Where,
 )
 from pycute_xe.kernel.spec.functions import COMPARING, NEAREST, UNROUNDED, reduction
+from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
@@ -53,7 +54,7 @@ from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounde
 from pycute_xe.verifying.points import Naming, View
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["EXACT", "claimed", "formula_of"]
+__all__ = ["EXACT", "claimed", "formula_of", "given"]
 
 # ------------------------------------------------------------ reading
 # Where what is computed in finite types is read as real arithmetic, and where it is not.
@@ -164,6 +165,9 @@ class _Formulas:
         match node:
             case Call():
                 return self.called(node, how)
+            case Converted(to, body) if how.real and to in self.naming.real:
+                self.real.add(f"conversions to {to}")
+                return self.formula(body, how)
             case Converted(to, body):
                 inner = self.formula(body, how.converted(to))
                 if how.excuses(to, inner, _rounds(body)):
@@ -245,7 +249,18 @@ class _Formulas:
         texts = self.view.leaf(leaf, bound)
         base = (self.naming.text(index) for index in leaf.base)
         at = tuple(_plus(b, t) for b, t in zip(base, texts, strict=True))
-        return Place(leaf.operand, at, self.naming.type_of.get(leaf.operand))
+        return given(Place(leaf.operand, at, self.naming.type_of.get(leaf.operand)), self.naming)
+
+
+def given(place: Place, naming: Naming) -> Place:
+    """Return an element of an input as what it is given as, an element of something else."""
+    match naming.given.get(place.operand):
+        case Claim(_, indices, Element(operand, at)):
+            names = dict(zip(indices, place.at, strict=True))
+            texts = tuple(naming.text(index, names) for index in at)
+            return Place(operand, texts, naming.type_of[operand])
+        case _:
+            return place
 
 
 def claimed(
@@ -268,10 +283,13 @@ class _Claimed:
                 return number(how.excused(constant))
             case Element(operand, at):
                 numeric = self.naming.type_of[operand]
-                return _element(Place(operand, tuple(self.text(i, names) for i in at), numeric))
+                place = Place(operand, tuple(self.text(i, names) for i in at), numeric)
+                return _element(given(place, self.naming))
             case Apply(name, arguments):
                 inside = how.operand(name, _rounds(value))
                 return applied(name, tuple(self.formula(a, names, inside) for a in arguments))
+            case Rounded(to, body) if how.real and to in self.naming.real:
+                return self.formula(body, names, how)
             case Rounded(to, body):
                 inner = self.formula(body, names, how.converted(to))
                 if how.excuses(to, inner, _rounds(body)):

@@ -210,7 +210,7 @@ class Verdict:
         headings = {
             "proved": "verified" if self.tried else "proved, not tried",
             "disproved": f"{self._count('disproved')} of {len(self.proofs)} properties fail",
-            "needs": "holds for some sizes only",
+            "needs": f"fails for some sizes, {self._for_the_others()}",
             "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
         }
         lines = [
@@ -223,6 +223,9 @@ class Verdict:
             text = str(self.counterexample).replace("\n", "\n  ")
             lines.append(f"  smallest counterexample: {text}")
         return "\n".join(lines)
+
+    def _for_the_others(self) -> str:
+        return "undecided for the others" if self._count("undecided") else "holds for the others"
 
     def _count(self, answer: Answer) -> int:
         return sum(proof.answer == answer for proof in self.proofs)

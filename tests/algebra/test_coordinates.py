@@ -115,6 +115,7 @@ def random_coordinates(rng: random.Random) -> Layout:
     return Layout(tuple(s for s, _ in modes), tuple(d for _, d in modes))
 
 
+@pytest.mark.long
 def test_random_inverses_and_complements() -> None:
     rng = random.Random(34)
     for _ in range(2000 if WHOLE else 20):

@@ -62,6 +62,7 @@ RULES_OF_TYPES = {"pair", "bit", "fp8", "fp4", "dst", "src0"}
 
 
 @every("types", dpas_types(), ids="-".join)
+@pytest.mark.long
 def test_every_instruction_is_a_legal_message(types: tuple[str, str, str, str]) -> None:
     spelled = {"f32": "f", "bf16": "bf", "f16": "hf", "s32": "d", "u32": "ud"}
     spelled |= {"f8e5m2": "bf8", "f8e4m3": "hf8", "f4e2m1": "e2m1"}

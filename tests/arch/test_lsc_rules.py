@@ -265,6 +265,7 @@ ALSO = {"vector-ugm-slm": {"data-registers"}}
 
 @every(("rule", "text", "targets", "legal"), BROKEN)
 @every("target", TARGETS)
+@pytest.mark.long
 def test_each_rule(
     rule: str, text: str, targets: tuple[str, ...], legal: str | None, target: str
 ) -> None:

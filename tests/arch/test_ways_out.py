@@ -135,6 +135,7 @@ def lsc_mended(message: Message, fix: str) -> list[Message]:
 
 @settings(max_examples=40)
 @given(messages())
+@pytest.mark.long
 def test_messages_of_lsc(message: Message) -> None:
     for broken in message.check("pvc"):
         old = {b.rule for b in message.check("pvc")} - {broken.rule}

@@ -94,6 +94,7 @@ def test_registers_of_two_copies() -> None:
         assert figures_of(cx.diff(a, b).held) == figures(owners[a], owners[b]), (a, b)
 
 
+@pytest.mark.long
 def test_layouts_of_two_copies() -> None:
     pairs = alike([name for name in LOADS if name in SAID])
     assert len(pairs) > 60
@@ -122,6 +123,7 @@ def test_examples_are_true(name: str) -> None:
         assert change.said is None or other[place] == before
 
 
+@pytest.mark.long
 def test_nothing_changes_from_an_atom_to_itself() -> None:
     for name in sampled(shipped_names(), 50):
         same = cx.diff(name, name)

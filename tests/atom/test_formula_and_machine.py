@@ -141,6 +141,7 @@ def test_and_with_columns_contiguous_in_the_tensor(name: str) -> None:
         assert check_older(atom) == verdicts(name)[atom.value_type.bits]
 
 
+@pytest.mark.long
 def test_how_many_shipped_atoms_are_faithful() -> None:
     """Counted: pairs of a name and a width of values, prefetches left out."""
     found = [
@@ -276,6 +277,7 @@ def test_templates_with_every_width_of_values(kind: str, bits: int) -> None:
     assert (unfaithful, atoms) == TEMPLATES.get((kind, bits), ((0, 0), (0, 0)))[not WHOLE]
 
 
+@pytest.mark.long
 def test_powers_of_two_are_faithful_where_blocks_fill_registers() -> None:
     atoms = 0
     for kind, bits in product(BUILDERS, BITS):

@@ -99,6 +99,7 @@ def test_both_sides_in_bits(name: str, src: Any, dst: Any, ref: str) -> None:
     assert atom.layout_ref_tv_bits == {"own": own, "src": src}[ref]
 
 
+@pytest.mark.long
 def test_values_are_bits_counted_in_values() -> None:
     """Value v starts where bit v * width of the bit map does, both sides, every type of values."""
     seen = 0

@@ -250,6 +250,7 @@ def test_what_feeds_an_operand() -> None:
     assert names(feeds=DPAS, operand="D", name="XE_2D_U32x8x16") == ["XE_2D_U32x8x16_ST_N"]
 
 
+@pytest.mark.long
 def test_verdicts_are_those_of_feeds() -> None:
     found = search_atoms(feeds=DPAS, reorder=True, bits=16, rows=(8, 32), name="XE_2D_U16*")
     assert found

@@ -32,6 +32,7 @@ def gemm() -> str:
     return shown("gemm", *SMALL, "--save", "-")
 
 
+@pytest.mark.long
 def test_a_pipe_proves_what_was_built() -> None:
     made = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 32, 32), ((2, 2, 1), (2, 1, 0)))
     kernel = cx.kernel.gemm(made)

@@ -197,6 +197,7 @@ def test_an_array_stored_by_columns_is_used_as_it_lies(run: Run) -> None:
     assert json.loads(result.stdout)["work"]["copies"] == []
 
 
+@pytest.mark.long
 def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
     result = run("A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--json", "--verify")
     assert result.exit_code == 0, result.stderr
@@ -499,6 +500,7 @@ def test_elements_that_overflow_are_counted(run: Run) -> None:
     assert run("L.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16").stderr == ""
 
 
+@pytest.mark.long
 def test_a_tile_that_fits_nowhere_is_refused_unless_asked_for(folder: Path) -> None:
     tile = ("gemm", "Ab.npy", "Bb.npy", "-o", "C.npy", "--tile", "512x256x32", "--subgroups", "1x1")
     result = CliRunner().invoke(cli.main, [*tile])

@@ -214,6 +214,7 @@ def test_a_batch_gives_every_matrix_the_mode_l(changes: dict[str, str], operands
         cx.kernel.scheduled(mma(), batch=True)
 
 
+@pytest.mark.long
 def test_a_configuration_is_proved() -> None:
     verdict = cx.verify(from_cutlass(block(op="LinCombEltAct<thread::ReLu, float, float>")))
     assert verdict.answer == "proved"

@@ -87,6 +87,7 @@ def test_tiled_mmas_are_those_of_golden() -> None:
     assert seen > 30
 
 
+@pytest.mark.long
 def test_a_copy_atom_is_found_by_its_layouts() -> None:
     listed = set(catalogue())
     found = 0
@@ -111,6 +112,7 @@ def test_copy_atoms_of_a_named_operation() -> None:
         assert atom.to_cpp().startswith(f"Copy_Atom<Copy_Traits<{_op(row)},")
 
 
+@pytest.mark.long
 def test_older_copy_atoms_of_a_named_operation() -> None:
     for row in sampled(OLDER, 16):
         text = copy_text(row, cx.as_numeric(row["ValType"]).bits)

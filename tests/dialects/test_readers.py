@@ -55,6 +55,7 @@ def needed(src: Distributed, dst: Distributed) -> str:
 
 
 @pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.long
 def test_a_conversion_goes_as_far_as_elements_do(copies: bool) -> None:
     rng = Random(7)
     ways = set[str]()

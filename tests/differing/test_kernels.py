@@ -133,6 +133,7 @@ def mirrored(found: Difference) -> tuple[Any, ...]:
 
 
 @every("name", sampled(CHANGES, 4))
+@pytest.mark.long
 def test_sides_may_be_exchanged(name: str) -> None:
     there, back = found_of(name), cx.diff(changed(name), gemm())
     owners = {(what, c.moved, c.examples) for what, c in back.owners}
@@ -330,6 +331,7 @@ def test_two_documents_on_the_command_line(tmp_path: Path) -> None:
     assert "a copy and a kernel cannot be compared" in mixed.stderr
 
 
+@pytest.mark.long
 def test_sizes_say_what_both_cost_and_what_decides() -> None:
     """The facts are those of two estimates asked by themselves; sides exchanged, so are they."""
     sizes = {"M": 128, "N": 128, "K": 64}

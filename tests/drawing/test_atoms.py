@@ -276,6 +276,7 @@ def test_every_shipped_name_fits_a_file_and_a_terminal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["XE_2D_U16x16x16_LD_V", "XE_2D_U8x32x64_LD_V"])
+@pytest.mark.long
 def test_svg_carries_data_marks_and_colours(name: str) -> None:
     atom = get_atom(name)
     drawing = draw(atom)

@@ -329,6 +329,7 @@ def bundle(value: Any) -> dict[str, str]:
     return value._repr_mimebundle_()
 
 
+@pytest.mark.long
 def test_notebooks_show_values_by_themselves(gemm: cx.Kernel) -> None:
     copy = cx.make_block_2d_copy_A(gemm.mma, ("ld", 1))
     for value in (gemm.mma, ATOM, copy, copy.atom, cx.Layout((2, 2))):

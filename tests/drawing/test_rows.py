@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.surfaces import fetch
-from pycute_xe.kernel import Index, KernelBuilder
+from pycute_xe.kernel import Index, KernelBuilder, Rising
 from pycute_xe.machine import Trace
 
 OP = cx.XE_DPAS_TT(8, "f32", "bf16")
@@ -130,7 +131,11 @@ def test_each_work_group_stores_the_rows_that_are_drawn(name: str) -> None:
 
 
 def test_what_is_drawn_of_memory_is_what_work_groups_have() -> None:
-    picture = cx.draw(CASES["chunks"][0], tables=CASES["chunks"][2] | {"T": 17})
+    kernel, _, tables, _ = CASES["chunks"]
+    assert kernel.computes is not None
+    open_ended = kernel.computes.without(Rising("starts", Index("T")))
+    kernel = replace(kernel, computes=open_ended)  # the last two rows are of no request
+    picture = cx.draw(kernel, tables=tables | {"T": 17})
     above = {place: group for group, rows in drawn(picture).items() for (place,) in rows}
     below = picture.scene.panels[1]
     for cell in below.cells:
@@ -142,7 +147,7 @@ def test_what_is_drawn_of_memory_is_what_work_groups_have() -> None:
 
 
 def test_an_edge_says_why_a_row_is_left_out() -> None:
-    picture = cx.draw(CASES["experts"][0], tables=CASES["experts"][2] | {"T": 23})
+    picture = cx.draw(CASES["experts"][0], tables=CASES["experts"][2] | {"T": 21})
     first = [cell for cell in picture.scene.panels[0].cells if cell.row == 0]
     assert [cell.is_padding for cell in first] == [False] * 3 + [True] * 13
     assert "8*subgroup+3 < -16*m+starts[e+1]-starts[e] is not so" in first[3].tip
@@ -150,9 +155,9 @@ def test_an_edge_says_why_a_row_is_left_out() -> None:
 
 def test_pages_that_requests_load() -> None:
     kernel, _, tables, _ = CASES["chunks"]
-    (panel,) = cx.draw(kernel, "K", tables=tables | {"P": 4, "T": 17}).scene.panels
+    (panel,) = cx.draw(kernel, "K", tables=tables | {"P": 4, "T": 15}).scene.panels
     assert [cell.label for cell in panel.cells] == ["1", "0", "3", "0"]
-    shared = tables | {"pages": [[3, 1], [1, 9], [9, 9], [2, 9]], "P": 4, "T": 17}
+    shared = tables | {"pages": [[3, 1], [1, 9], [9, 9], [2, 9]], "P": 4, "T": 15}
     (panel,) = cx.draw(kernel, "K", tables=shared).scene.panels
     assert [cell.label for cell in panel.cells if cell.col == 1] == ["0", "1"]
     assert not any(cell.wrong for cell in panel.cells)  # pages may be shared
@@ -177,7 +182,7 @@ def test_rows_of_two_work_groups_are_marked() -> None:
     ("tables", "what", "error", "words"),
     [
         ({"longest": 17, "T": 23}, None, InputError, "E"),
-        ({"starts": [0, 3], "T": 23}, None, InputError, "longest"),
+        ({"starts": [0, 3], "T": 3}, None, InputError, "longest"),
         ({"starts": [0, 3], "longest": 17}, None, InputError, "T"),
         ({"starts": [[0, 3]], "longest": 17, "T": 23}, None, InputError, "starts has 1 mode"),
         ({"starts": [0, 3], "longest": 17, "T": 23, "X": 1}, None, InputError, "X is neither"),
@@ -194,6 +199,47 @@ def test_refusals(tables: Any, what: str | None, error: type[Exception], words: 
         cx.draw(CASES["experts"][0], what, tables=tables)
 
 
+BROKEN: list[tuple[str, dict[str, Any]]] = [
+    ("experts", {"starts": [0, 3, 2, 4, 21]}),
+    ("experts", {"longest": 16}),
+    ("experts", {"T": 20}),
+    ("runs with gaps", {"offsets": [1, 3, 6]}),
+    ("runs with gaps", {"T": 22}),
+    ("padded", {"experts": [1, 2, 0]}),
+    ("chunks", {"lengths": [20, 33, 0, 9]}),
+    ("chunks", {"pages": [[3, 4], [0, 9], [9, 9], [2, 9]]}),
+    ("cache", {"slots": [3, -1, 17, 18, 3, 0]}),
+    ("cache", {"P": 2}),
+    ("states", {"slots": [4, 1, -1, 1]}),
+]
+
+
+@pytest.mark.parametrize(("name", "changed"), BROKEN)
+def test_tables_that_break_an_assumption_are_refused_as_a_run_does(
+    name: str, changed: dict[str, Any]
+) -> None:
+    kernel, output, tables, sizes = CASES[name]
+    of_tables = tables | {n: x for n, x in changed.items() if n in tables}
+    of_sizes = sizes | {n: x for n, x in changed.items() if n in sizes}
+    with pytest.raises(InputError) as drawing:
+        cx.draw(kernel, output, tables=of_tables | of_sizes)
+    with pytest.raises(InputError) as running:
+        problem_of(kernel, of_tables, of_sizes)
+    assert "is assumed, and is not so" in drawing.value.condition
+    assert drawing.value.condition == running.value.condition
+    assert drawing.value.fix == running.value.fix
+
+
+def test_what_speaks_of_sizes_that_are_not_given_is_not_asked_for() -> None:
+    kernel, output, tables, _ = CASES["cache"]
+    with pytest.raises(InputError, match="are different is assumed"):
+        cx.draw(kernel, output, tables=tables | {"slots": [5, 5], "P": 1})
+    rope = kinds.rope(16)
+    assert "0" in cx.draw(rope, tables={"positions": [3, 2000], "T": 2}).text()  # P is any size
+    with pytest.raises(InputError, match="is assumed, and is not so at i = 1"):
+        cx.draw(rope, tables={"positions": [3, 2000], "T": 2, "P": 2000})
+
+
 def test_only_kernels_have_tables() -> None:
     with pytest.raises(ShapeError, match="tables belong to a kernel"):
         cx.draw(cx.make_mma_atom(OP), tables={})
@@ -201,3 +247,11 @@ def test_only_kernels_have_tables() -> None:
         cx.draw(cx.Layout((2, 2)), tables={})
     with pytest.raises(ShapeError, match="tables belong to a kernel"):
         cx.draw(CASES["experts"][0], tables={}, view="reorder")
+
+
+def test_a_kernel_without_a_product_is_drawn_at_sizes() -> None:
+    kernel = cx.kernel.rope(32)
+    with pytest.raises(ShapeError, match='"T": …, "positions": …'):
+        cx.draw(kernel)
+    sizes = {"positions": [3, 1, 0], "P": 4, "H": 2}
+    assert "t=2" in cx.draw(kernel, tables=sizes).svg.replace(" ", "")

@@ -181,6 +181,7 @@ def test_a_tool_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_text_without_the_kernel_is_told() -> None:
     with pytest.raises(ToolError, match="no kernel of this name"):
         cx.native.compile_text(cx.emit(small_kernel(())), "other")

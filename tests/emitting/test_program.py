@@ -191,6 +191,7 @@ def test_a_kernel_without_a_claim_has_no_program() -> None:
         cx.emit(gemm(), "program", device="cpu")
 
 
+@pytest.mark.long
 def test_operations_count_each_sum_once() -> None:
     counts = {name: names_of(CASES[name].make()[0])["KERNEL"].operations for name in (
         "a gate", "two products in a row", "attention, two subgroups")}  # fmt: skip

@@ -101,6 +101,7 @@ SHAPES = [(8, 8, 1), (16, 32, 2), (4, 5, 2), (12, 7, 1), (6, 3, 4)]
 @every(("wide", "high", "count"), SHAPES)
 @every("kind", ["u8", "u16", "u32"])
 @every(("x", "y"), [(0, 0), (8, 5), (60, 38), (-4, -2), (200, 0)])
+@pytest.mark.long
 def test_tiles_are_slices_with_zeros_around(
     wide: int, high: int, count: int, kind: str, x: int, y: int
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_prefetch_brings_the_keys_of_some_trips_later(options: dict[str, Any])
 
 @pytest.mark.parametrize("executor", ["fast", "reference"])
 @pytest.mark.parametrize("options", [{}, {"cached": True}, {"causal": True, "page": 32}], ids=str)
+@pytest.mark.long
 def test_what_other_requests_have_reaches_no_result(
     options: dict[str, Any], executor: Executor
 ) -> None:

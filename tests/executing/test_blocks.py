@@ -102,6 +102,7 @@ def test_rows_of_a_tile_are_stored_together() -> None:
     assert len(plans.plan(made).stores) == 1
 
 
+@pytest.mark.long
 def test_rows_that_are_not_the_next_ones_are_stored_where_they_go(blocks: bool) -> None:
     """One of the rows goes to the place of another, or has the condition of another."""
     del blocks
@@ -128,6 +129,7 @@ def outcome(made: Kernel, given: dict[str, Any], executor: Any) -> Any:
         return error
 
 
+@pytest.mark.long
 def test_requests_that_overlap_are_a_fault(blocks: bool) -> None:
     """Experts whose rows are the same store different values to one element."""
     del blocks

@@ -109,6 +109,7 @@ def _fetching(kernel: Kernel, at: Index, guarded: bool) -> Kernel:
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_a_prefetch_outside_is_seen_where_it_is_done(at: Index, executor: Any) -> None:
     kernel = scheduled(MMA, groups="stacked", fixup=False)
     a, b = np.ones((8, 32), ml_dtypes.bfloat16), np.ones((2, 32, 16), ml_dtypes.bfloat16)

@@ -112,6 +112,7 @@ def test_a_run_that_stops_shows(executor: Any) -> None:
     assert "is uninitialised" in str(played)
 
 
+@pytest.mark.long
 def test_an_element_of_a_vector_of_a_batch_has_inputs() -> None:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     mma = cx.workgroup_mma(op, (16, 16, 16), ((1, 1, 1), (1, 1, 0)))
@@ -159,6 +160,7 @@ def test_files_of_before_still_load() -> None:
     assert cx.replay(short(gemm()), read).shows
 
 
+@pytest.mark.long
 def test_more_work_than_a_replay_does_is_refused() -> None:
     long = found({"M": 3, "N": 2, "K": 1 << 21}, "A", (1, 4), (1, 0))
     with pytest.raises(cx.InputError, match="units of work, at most 10,000,000 are"):

@@ -83,6 +83,7 @@ def test_fast_agrees_or_refuses(name: str) -> None:
         assert np.array_equal(fast, slow, equal_nan=True)
 
 
+@pytest.mark.long
 def test_wrong_kernels_run_or_are_refused_when_they_are_built() -> None:
     kernels = [kernel for name in SOME if (kernel := built(name))]
     assert sum(outcome(kernel, "fast") is not None for kernel in kernels) > 5

@@ -39,6 +39,7 @@ def judged_by_check(candidate: Any) -> bool:
 
 
 @pytest.mark.parametrize("types", [("bf16", "bf16", "f32", "bf16"), ("s8", "s8", "s32", "s32")])
+@pytest.mark.long
 def test_what_arithmetic_refuses_check_refuses(types: Any) -> None:
     every = [*islice(Space(types=types), 0, None, 97)]
     target = cx.get_target("bmg")
@@ -131,6 +132,7 @@ class Dying(Executor):
         return out
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
     log, workers = tmp_path / "log.jsonl", Dying()
     plain = explore(FEW, "b580", PROBLEMS)
@@ -210,6 +212,7 @@ def test_a_mistake_gets_one_clear_line(name: str) -> None:
         does()
 
 
+@pytest.mark.long
 def test_a_drawing_shows_which_candidates_no_other_is_before() -> None:
     explored = explore(FEW, "b580", PROBLEMS, best=20)
     drawing = cx.draw(explored)  # pyright: ignore[reportArgumentType]

@@ -29,6 +29,7 @@ def test_a_configuration_is_described_and_run(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", sampled(RAGGED, 1), ids=told)
+@pytest.mark.long
 def test_requests_of_any_length_are_right(row: Row) -> None:
     """Some have no keys, or one; behind every length there is NaN."""
     for given in row.ragged_problems():
@@ -44,6 +45,7 @@ def test_requests_of_any_length_are_proved(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", sampled(SOON, 1), ids=told)
+@pytest.mark.long
 def test_a_configuration_is_proved(row: Row) -> None:
     verdict = proved(row)
     assert verdict, str(verdict)

@@ -219,6 +219,7 @@ def told(verdict: Any) -> Any:
     return verdict.answer, verdict.scope, proofs, verdict.counterexample
 
 
+@pytest.mark.long
 def test_readers_say_the_same_of_what_was_read() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((2, 2, 1), (2, 1, 0)))
     gemm = cx.kernel.gemm(mma, epilogue="relu(acc + bias[n])")

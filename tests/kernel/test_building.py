@@ -93,6 +93,7 @@ def test_what_is_written_wrong_is_disproved() -> None:
 # ------------------------------------------------------------------ more than the example
 
 
+@pytest.mark.long
 def test_an_operand_in_another_type_is_converted_and_reordered() -> None:
     k = KernelBuilder("mixed", MMA)
     A, B = k.input("A", "bf16", ("M", "K"), "col"), k.input("B", "s8", ("K", "N"))

@@ -27,7 +27,7 @@ from pycute_xe.kernel import (
     total,
 )
 from pycute_xe.kernel.spec.expression import Where
-from pycute_xe.kernel.spec.specification import Situated, is_inside, situated_elements
+from pycute_xe.kernel.spec.places import Situated, is_inside, situated_elements
 
 LOAD, STORE = load("A", "x"), store("D", "x")
 BELOW = Element("A", (M + 1, N))

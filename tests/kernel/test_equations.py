@@ -54,6 +54,28 @@ def test_conditions_and_indices() -> None:
         assert (value.index, value.below) == (index, below)
 
 
+def test_a_scalar_is_an_index() -> None:
+    A, D = Operand("A", "f32", ("V",)), Operand("D", "f32", ("M",), role="out")
+    first, ids = Operand("first", "s32", ()), Operand("ids", "s32", ("M",))
+    text = "D[m] = where(-1 < ids[m]-first, where(ids[m]-first < V, A[ids[m]-first], 0), 0)"
+    read = read_specification(text, (A, D, first, ids))
+    own = Index.element("ids", Index("m")) - Index.element("first")
+    value = read.of("D").value
+    assert isinstance(value, Where)
+    assert (value.index, value.below) == (Index(None, -1), own)
+    assert read_specification(str(read), (A, D, first, ids)) == read
+
+
+def test_a_condition_tells_how_far_a_variable_runs() -> None:
+    A, B = Operand("A", "f32", ("M", 64)), Operand("B", "f32", ("M", "K"))
+    D = Operand("D", "f32", ("M", "N"), role="out")
+    for text in ("where(n < 64, A[m,n], B[m,n-64])", "where(n < K, B[m,n], 0)"):
+        assert str(read_specification(f"D[m,n] = {text}", (A, B, D)).of("D").value) == text
+    for text in ("where(n < 65, A[m,n], 0)", "where(n < 64, 0, A[m,n])"):
+        with pytest.raises(KernelError, match="n runs to N, this mode of A to 64"):
+            read_specification(f"D[m,n] = {text}", (A, B, D))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -50,6 +50,7 @@ def made(mma: str, k: int, a: str | None, b: str | None, order: Any) -> Kernel:
 
 
 @pytest.mark.parametrize(("mma", "k", "dtype", "a", "b", "order"), sampled(PAIRS, 4))
+@pytest.mark.long
 def test_named_atoms_alone_make_a_gemm(
     mma: str, k: int, dtype: Any, a: str | None, b: str | None, order: Any
 ) -> None:

@@ -58,6 +58,7 @@ def silu(x: Any) -> Any:
 # ---------------------------------------------------------------------- dual
 
 
+@pytest.mark.long
 def test_the_dual_gemm_of_the_field() -> None:
     proved_and_legal(cx.kernel.dual_gemm(tiled((128, 128, 64), (8, 4)), d_type="bf16"))
 
@@ -69,6 +70,7 @@ def test_the_dual_gemm_of_the_field() -> None:
         ("max(acc0, 2*acc1)", lambda x, y: np.maximum(x, 2 * y), 0.0),
     ],
 )
+@pytest.mark.long
 def test_dual_gemms_at_edges(
     combine: str, meaning: Callable[[Any, Any], Any], error: float
 ) -> None:
@@ -132,6 +134,7 @@ def test_the_chained_gemm_of_the_field() -> None:
 
 
 @pytest.mark.parametrize("depth", [16, 32])
+@pytest.mark.long
 def test_chained_gemms_at_edges(depth: int) -> None:
     kernel = chained(depth)
     proved_and_legal(kernel)
@@ -212,6 +215,7 @@ def test_two_products_that_no_work_group_chains(first: Any, second: Any, words: 
 @pytest.mark.parametrize(
     ("tile", "grid"), [((16, 16, 16), (1, 1)), ((64, 64, 32), (2, 1)), ((64, 64, 32), (2, 2))]
 )
+@pytest.mark.long
 def test_tiles_of_the_gated_delta_rule(tile: Any, grid: Any) -> None:
     """vllm-xpu-kernels 4543b580fe, csrc/xpu/gdn_attn/xe_2/chunk_gated_delta_rule_kernels_xe2.hpp"""
     kernel = cx.kernel.gemm(tiled(tile, grid), d_type="bf16")

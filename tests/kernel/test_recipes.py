@@ -96,6 +96,7 @@ def test_softmax_of_rows_takes_what_a_gemm_takes() -> None:
     assert cx.verify(dual), str(cx.verify(dual))
 
 
+@pytest.mark.long
 def test_a_step_of_ones_own() -> None:
     """What a user puts between the product and the epilogue."""
     halved = Step(

@@ -79,6 +79,7 @@ def test_the_text_computes_what_the_kernel_does(name: str) -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_the_binary_computes_what_the_kernel_does() -> None:
     kernel = made(**RENAMED["both"][0])
     assert held_against_run(kernel, filled(kernel, (9, 33, 69))) == []

@@ -48,6 +48,7 @@ def agrees(kernel: Kernel, kind: str = "bf16", also: Any = None) -> None:
     sampled([(k, a, b, s) for k in DTYPES for a in ("row", "col") for b in ("row", "col")
              for s in (1, 2, 3)], 4),
 )  # fmt: skip
+@pytest.mark.long
 def test_every_type_order_and_number_of_stages(kind: str, a: Any, b: Any, stages: int) -> None:
     kernel = cx.kernel.slm_gemm(tiled(kind), a, b, stages=stages)
     verdict = cx.verify(kernel)

@@ -196,6 +196,7 @@ SLIPS: dict[str, Callable[[], Kernel]] = {
 
 
 @pytest.mark.parametrize("name", sampled(SLIPS, 7))
+@pytest.mark.long
 def test_a_slip_is_disproved_and_shown(name: str) -> None:
     kernel = SLIPS[name]()
     verdict = cx.verify(kernel)

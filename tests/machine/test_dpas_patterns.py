@@ -114,6 +114,7 @@ def test_every_way_multiplies(way: int, target: str) -> None:
     assert (c == a.astype(np.float64) @ b_t.astype(np.float64)).all()
 
 
+@pytest.mark.long
 def test_the_example_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     example()["main"]()
     assert capsys.readouterr().out.split().count("right") == 4

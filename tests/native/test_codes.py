@@ -124,6 +124,7 @@ def test_a_binary_converts_every_code(case: tuple[str, str]) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize(("given", "mapped"), sampled(ROUNDED, 0, ROUNDED[1:3]))
+@pytest.mark.long
 def test_a_binary_rounds_to_tf32(given: str, mapped: bool) -> None:
     """Half units of tf32 and their neighbours, denormals, the largest numbers, NaNs."""
     low = [0, 1, 0xFFF, 0x1000, 0x1001, 0x1FFF, 0x2000, 0x2FFF, 0x3000, 0x3001, 0x7FFFFF]

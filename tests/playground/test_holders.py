@@ -62,6 +62,7 @@ def test_what_is_not_an_element_is_refused(element: str) -> None:
 
 
 @pytest.mark.parametrize(("tile", "subgroups"), [("256,256,32", "4,2,1"), ("256,256,64", "4,4,1")])
+@pytest.mark.long
 def test_in_place_of_a_refused_tile_others_are_named_that_check_takes(
     tile: str, subgroups: str
 ) -> None:

@@ -91,6 +91,7 @@ def test_kernels_of_every_shape_are_read_by_their_names() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_damaged_binary_is_read_or_refused_in_one_line() -> None:
     """Cut off anywhere, or with bytes of its tables changed."""
     made, rng = binary(), random.Random(5)

@@ -130,6 +130,7 @@ def test_the_example_of_the_page_prints_what_stands_there() -> None:
 
 
 @needs_compiler
+@pytest.mark.long
 def test_what_cannot_be_replayed_is_refused() -> None:
     binary, given = product()
     with pytest.raises(InputError, match="other instructions"):

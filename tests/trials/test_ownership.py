@@ -262,6 +262,7 @@ def test_layouts_of_mmas_that_hide_the_registers_are_disproved() -> None:
     assert "outside 3x8" in str(odd)
 
 
+@pytest.mark.long
 def test_tiled_copies_are_verified() -> None:
     mma = cx.workgroup_mma(BF16, (32, 32, 32), ((2, 2, 1), (2, 1, 0)))
     for copy in (

@@ -115,6 +115,7 @@ def test_two_trips_more_than_stages() -> None:
 
 
 @pytest.mark.parametrize("first", [3, 100, 2**12])
+@pytest.mark.long
 def test_conditions_are_tried_where_they_turn(first: int) -> None:
     late = kernel(A, load("A", "x"), If(Index(None, first), M, (Fill("x", 5),)), store("D", "x"))
     _, wrong = trial(late, {})
@@ -155,6 +156,7 @@ def test_trials_alone_tell_wrong_from_right(seed: int) -> None:
     assert outcome.word not in ("right, contradicted", "wrong, untried", "wrong, passed")
 
 
+@pytest.mark.long
 def test_two_trials_of_a_kernel_are_the_same() -> None:
     gemm = cx.kernel.gemm(SMALL, stages=1)
     assert cx.verify(gemm).tried == cx.verify(gemm).tried

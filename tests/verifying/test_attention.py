@@ -68,11 +68,13 @@ def test_a_sink_behind_keys_that_subgroups_share_is_proved() -> None:
     assert verdict, str(verdict)
 
 
+@pytest.mark.long
 def test_rows_put_together_from_halves_are_proved() -> None:
     verdict = proofs(of({"causal": True}, queries=8))
     assert verdict, str(verdict)
 
 
+@pytest.mark.long
 def test_half_a_row_taken_twice_is_disproved() -> None:
     """Rows of 8 queries are put together from halves, which are followed as one set of keys."""
     kernel = of({}, queries=8)

@@ -50,6 +50,7 @@ def accumulator(kernel: Kernel) -> int:
     return kernel.fragment("tCrC").elements
 
 
+@pytest.mark.long
 def test_a_reorder_of_the_accumulator_before_its_store(gemm: Kernel) -> None:
     n = accumulator(gemm)
     for slots in (cx.Layout((2, n // 2), (n // 2, 1)), cx.Layout((16, n // 16), (n // 16, 1))):
@@ -86,6 +87,7 @@ def test_a_variable_bound_by_two_loops(gemm: Kernel) -> None:
             gemm.replace(store, Loop(var, Index(), Tiles(extent, 16), (store,)))
 
 
+@pytest.mark.long
 def test_a_store_before_the_multiplication_in_the_loop(gemm: Kernel) -> None:
     store, multiply = find(gemm, Store), find(gemm, Mma)
     early = gemm.replace(store, None).replace(multiply, (store, multiply))

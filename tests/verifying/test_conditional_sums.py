@@ -88,6 +88,7 @@ def test_what_is_not_added_is_never_proved(step: Map) -> None:
     assert not cx.verify(adding(early(4, step)))
 
 
+@pytest.mark.long
 def test_products_under_a_condition() -> None:
     gemm = cx.kernel.gemm(tiled_mma((16, 32, 32), (2, 2)), stages=0)
     multiply = find(gemm, Mma)

@@ -41,6 +41,7 @@ def test_no_verdict_is_contradicted_by_a_run(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", sampled(SLOW, 1))
+@pytest.mark.long
 def test_what_took_long_is_decided(seed: int) -> None:
     assert cx.verify(changed(seed)[0].kernel).answer in ("proved", "disproved")
 
@@ -55,6 +56,7 @@ def test_each_kind_is_proved_and_gives_what_numpy_does(
         assert not any(wrong(one, size, range(1)) for size in one.sizes)
 
 
+@pytest.mark.long
 def test_every_change_changes_some_kernel() -> None:
     """Each on kernels of the kinds that it is for, so that none does nothing for ever."""
     left = dict.fromkeys(CHANGES)
@@ -81,6 +83,7 @@ def random_kernel(r: random.Random) -> Made:
             continue
 
 
+@pytest.mark.long
 def test_a_kernel_that_was_proved_though_it_was_wrong() -> None:
     r = random.Random(1098)
     one = made(plain(r))

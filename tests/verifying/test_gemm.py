@@ -34,6 +34,7 @@ def test_every_order_tile_and_type_is_proved(order, tile, dtype):
 
 
 @pytest.mark.parametrize(("a", "b"), ORDERS)
+@pytest.mark.long
 def test_what_is_proved_comes_out_right_register_by_register(a, b):
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED), a=a, b=b)
     assert cx.verify(gemm)
@@ -136,6 +137,7 @@ def _mnk(found: Counterexample) -> tuple[int, int, int]:
     return found.sizes["M"], found.sizes["N"], found.sizes["K"]
 
 
+@pytest.mark.long
 def test_a_loop_of_a_fixed_count_fails_where_it_ends():
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED))
     loop = gemm.loop("k")
@@ -147,6 +149,7 @@ def test_a_loop_of_a_fixed_count_fails_where_it_ends():
     assert not cx.verify(fixed, {"K": 66})
 
 
+@pytest.mark.long
 def test_params_narrow_the_question():
     broken = next(make for make in BROKEN if make.__name__ == "subgroup_stride")(tiled_mma())
     assert not cx.verify(broken, {"N": 7})

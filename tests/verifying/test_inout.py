@@ -11,6 +11,7 @@ from broken_kernels import find, tiled_mma
 from small_kernels import by_subgroup, fragment, load_of, store_of
 
 import pycute_xe as cx
+from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -22,6 +23,7 @@ from pycute_xe.kernel import (
     If,
     Index,
     Kernel,
+    KernelBuilder,
     Load,
     Loop,
     Map,
@@ -35,6 +37,8 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.spec.expression import Const, Expression, Where, apply, rounded_to
 from pycute_xe.layout import Layout
+from pycute_xe.verifying import prove
+from pycute_xe.verifying.regions import Region
 
 M, N, G = Index("m"), Index("n"), Index("g")
 X, Y = Element("X", (M, N)), Element("Y", (M, N))
@@ -287,3 +291,32 @@ def test_what_a_claim_assumes_is_told(told: str) -> None:
     (values,) = [p for p in verdict.proofs if p.property == "Y values"]
     assert told in values.assumptions
     assert f"assuming {told}" in str(verdict)
+
+
+def columns_added(first: Index | int = 0, last: Index | str = "K") -> Kernel:
+    """R[n] += the sum of a column of A, its rows from one to another."""
+    k = KernelBuilder("columns", 1)
+    A, R = k.input("A", "f32", ("K", "N")), k.inout("R", "f32", ("N",))
+    (n,) = k.grid(n=Tiles("N", 16))
+    k.fill("s", k.parts((1, 16), (1, 1)))
+    with k.loop("i", first, Index(last) if isinstance(last, str) else last) as i:
+        k.load("x", A, (1, 16), at=(i, n * 16))
+        k.map("s", "s + x")
+    k.atomic_add(R, "s", at=n * 16)
+    return k.build("R[n] = R[n] + sum(k, A[k,n])")
+
+
+def test_rows_that_are_left_out_by_their_column_are_missed() -> None:
+    """Names of what is added are not those of where it is added."""
+    n = Index("n")
+    assert prove(columns_added())
+    for wrong in (columns_added(n * 16), columns_added(n * 16, n * 16 + 16), columns_added(1)):
+        verdict = prove(wrong)
+        assert verdict.answer == "disproved", verdict
+        assert verdict.counterexample is not None
+        assert cx.replay(wrong, verdict.counterexample).shows
+
+
+def test_one_name_for_two_coordinates_is_refused() -> None:
+    with pytest.raises(UndecidableError, match="two coordinates are called u_0"):
+        Region.where(("u_0", "n", "u_0"), "u_0 < n")

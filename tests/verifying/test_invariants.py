@@ -147,6 +147,7 @@ def test_a_claimed_sum_in_a_narrow_type() -> None:
         assert words in str(verdict)
 
 
+@pytest.mark.long
 def test_the_sum_of_a_product_as_a_claim() -> None:
     gemm = cx.kernel.gemm(tiled_mma((8, 16, 16), (1, 1)), stages=0)
     loop = gemm.loop("k")

@@ -236,6 +236,7 @@ SLOW = (
 SEARCHED = ("t", "p", "q", "s", "u")
 
 
+@pytest.mark.long
 def test_a_slow_search_is_given_up_where_little_work_is_left():
     with session(), allowed(1_000_000), pytest.raises(TooHardError, match="is used up"):
         Region.where(SEARCHED, SLOW).least()

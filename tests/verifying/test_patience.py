@@ -121,6 +121,7 @@ def test_what_is_cut_says_after_how_much_work() -> None:
     assert verdict.proofs[0].answer == "proved", "what was decided before stays so"
 
 
+@pytest.mark.long
 def test_times_that_are_told_add_up_to_what_was_spent() -> None:
     for name, budget in (("the largest", 10.0), ("attention", 0.05), ("pages", 0.5)):
         verdict = cx.verify(KERNELS[name], budget=budget)

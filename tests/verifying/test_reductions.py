@@ -63,6 +63,7 @@ RIGHT: list[tuple[dict[str, str], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("said", "types"), sampled(product(RIGHT, [("f32", "bf16"), ("s32", "s8")]), 3)
 )
+@pytest.mark.long
 def test_sums_are_proved_and_run(
     said: tuple[dict[str, str], dict[str, Any]], types: tuple[str, str]
 ) -> None:
@@ -140,6 +141,7 @@ def wrong() -> dict[str, Kernel]:
 
 
 @pytest.mark.parametrize("name", sampled(wrong(), 2))
+@pytest.mark.long
 def test_a_wrong_sum_is_disproved_and_shown(name: str) -> None:
     kernel = wrong()[name]
     verdict = cx.verify(kernel)

@@ -244,6 +244,7 @@ COUNTS = {"cache write, tokens first": 6, "weighted combine": 4, "rope": 3}
 
 
 @pytest.mark.parametrize("number", sampled(range(sum(COUNTS.values())), 2))
+@pytest.mark.long
 def test_a_slip_is_disproved_by_a_table_or_refused(number: int) -> None:
     name, slip = list(sample(7, COUNTS))[number]
     assert judged(name, slip) in ("disproved", "refused", "without effect"), slip.words

@@ -49,6 +49,7 @@ def test_a_race_that_gives_the_right_number_by_luck_is_seen() -> None:
         (apply("tanh", X) * (1 - 2.0**-20), apply("tanh", A)),
     ],
 )
+@pytest.mark.long
 def test_what_no_tried_run_shows_is_undecided(value: Expression, claim: Expression) -> None:
     verdict = cx.verify(mapped(value, claim))
     assert verdict.answer == "undecided", str(verdict)
@@ -88,6 +89,7 @@ def test_large_operands_are_looked_at_where_they_differ() -> None:
     assert cx.verify(wrong).answer == "disproved"
 
 
+@pytest.mark.long
 def test_functions_inside_sums_are_tried_in_time() -> None:
     """Seed 401808 of the fuzz: attention whose keys' columns are read at every other tile."""
     assert cx.verify(changed(401808)[0].kernel, budget=300).answer == "disproved"
@@ -112,6 +114,7 @@ def test_a_slow_difference_is_given_up_where_little_time_is_left(
     assert not ended
 
 
+@pytest.mark.long
 def test_a_rounding_behind_steep_functions_is_seen_where_a_difference_nearly_vanishes() -> None:
     """Elsewhere the function is -1 or 1 either way."""
     more = (Operand("B", "f32", ("M", "N")),)

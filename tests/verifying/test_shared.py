@@ -80,6 +80,7 @@ def test_one_stage_is_too_few_for_a_barrier_a_trip() -> None:
     disproved(staged(stages=1), "barriers", "SharedStore")
 
 
+@pytest.mark.long
 def test_other_places_are_other_values() -> None:
     kernel = exchanging()
     take, store = find(kernel, SharedLoad), find(kernel, SharedStore)
@@ -93,6 +94,7 @@ def test_other_places_are_other_values() -> None:
     disproved(kernel.replace(store, two), "barriers", "SharedStore of subgroup")
 
 
+@pytest.mark.long
 def test_what_is_never_stored_and_what_lies_outside() -> None:
     kernel = exchanging()
     take, store = find(kernel, SharedLoad), find(kernel, SharedStore)
@@ -125,6 +127,7 @@ def test_a_barrier_under_a_condition_is_left_undecided() -> None:
     assert "conditions" in str(verdict)
 
 
+@pytest.mark.long
 def test_uses_before_and_behind_a_loop() -> None:
     base, load, store, take, multiply = parts()
     loop = base.loop("k")

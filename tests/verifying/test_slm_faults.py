@@ -32,6 +32,7 @@ def test_forty_or_more_faults() -> None:
 
 
 @pytest.mark.parametrize(("stages", "swizzled"), [(1, False), (2, True), (3, False)])
+@pytest.mark.long
 def test_the_kernel_without_a_slip(stages: int, swizzled: bool) -> None:
     kernel = right(stages, swizzled)
     assert cx.verify(kernel), str(cx.verify(kernel))
@@ -40,6 +41,7 @@ def test_the_kernel_without_a_slip(stages: int, swizzled: bool) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.long
 def test_the_machine_shows_a_fault(name: str) -> None:
     kernel = FAULTS[name]()
     assert not comes_out_right(kernel, "reference")

@@ -12,8 +12,8 @@ from table_programs import answer, program, truth
 from table_slips import changed, looked_up_as
 
 import pycute_xe as cx
-from pycute_xe.errors import InputError
-from pycute_xe.kernel import Counterexample, Index, Kernel
+from pycute_xe.errors import InputError, KernelError
+from pycute_xe.kernel import Counterexample, Index, Kernel, KernelBuilder
 from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.spec.drawn_tables import drawn_tables
 from pycute_xe.kernel.spec.table_checks import broken
@@ -24,6 +24,7 @@ from pycute_xe.kernel.spec.tables import (
     InRange,
     Permutation,
     Rising,
+    Runs,
     Sorted,
 )
 from pycute_xe.verifying import Verdict, prove
@@ -46,10 +47,18 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told
 
 
+def test_small_tables_show_what_no_other_way_decides() -> None:
+    one = program(60270)
+    assert cx.verify(one.kernel).answer == "disproved"
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424])
+@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424, 64596])
 def test_answers_are_shown_by_tables_as_they_are(number: int) -> None:
-    """A grid as long as a table says, a table without assumptions, long questions, a condition."""
+    """A grid as long as a table says, a table without assumptions, long questions, a condition.
+
+    Then a condition beside what is undecided for the other sizes.
+    """
     one = program(number)
     verdict = cx.verify(one.kernel, budget=60)
     assert answer(one, verdict, truth(one)), str(verdict)
@@ -148,6 +157,154 @@ def test_tables_that_are_drawn_keep_it(one: Assumption) -> None:
         found = drawn_tables((one,), frozenset({"T"}), MODES, {"N": 5}, seed)
         assert found is not None
         assert broken(one, MODES, found, {"N": 5}) is None
+
+
+TOGETHER: tuple[tuple[Assumption, ...], ...] = (
+    (Rising("T", Index(None, 9)), Distinct("T")),
+    (Rising("T", Index(None, 9), whole=False), Distinct("T")),
+    (Sorted("T"), Permutation("T")),
+    (Sorted("T"), Distinct("T"), InRange("T", Index(None, 7))),
+)
+
+
+@pytest.mark.parametrize("assumed", TOGETHER, ids=lambda x: "; ".join(map(str, x)))
+def test_tables_that_are_drawn_keep_several(assumed: tuple[Assumption, ...]) -> None:
+    for ends in ((0, 255), (-128, 127)):
+        found = drawn_tables(assumed, frozenset({"T"}), MODES, {"N": 5}, 0, {"T": ends})
+        assert found is not None
+        assert all(broken(one, MODES, found, {"N": 5}) is None for one in assumed)
+        assert found["T"].min() >= ends[0]
+
+
+def test_what_assumptions_say_together_is_met_by_chance_or_by_nothing() -> None:
+    i = Index("i")
+    falls = AtMost(Index.element("T", i + 1) + 3, Index.element("T", i), (("i", N - 1),))
+    found = drawn_tables((falls,), frozenset({"T"}), MODES, {"N": 2}, 0)
+    assert found is not None
+    assert found["T"][1] + 3 <= found["T"][0]
+    never = AtMost(Index.element("T", i) + 1, Index.element("T", i), (("i", N),))
+    assert drawn_tables((never,), frozenset({"T"}), MODES, {"N": 2}, 0) is None
+
+
+def written_to_slots(*assumed: Assumption, kind: str = "s32") -> Kernel:
+    """D[slots[t]] = K[t]."""
+    k = KernelBuilder("written", 1)
+    K, D = k.input("K", "f32", ("T", 16)), k.inout("D", "f32", ("N", 16))
+    k.input("slots", kind, ("T",))
+    k.assume(*assumed)
+    (t,) = k.grid(t="T")
+    k.load("row", K, (1, 16), at=(t, 0))
+    k.store(D, "row", at=(Index.element("slots", t), 0))
+    return k.build("D[slots[t],h] = K[t,h]")
+
+
+@pytest.mark.parametrize("kind", ["u8", "u32", "s64"])
+def test_tables_of_other_integers_are_tried(kind: str) -> None:
+    verdict = cx.verify(written_to_slots(Distinct("slots"), kind=kind))
+    assert verdict, verdict
+    assert len(verdict.tried.runs) > 3
+
+
+def test_what_no_table_meets_proves_nothing() -> None:
+    slot = Index.element("slots", Index("i"))
+    T, many = Index("T"), AtMost(slot, Index(None, -5), (("i", Index("T")),))
+    for assumed in ((InRange("slots", Index()),), (many, InRange("slots", T))):
+        verdict = cx.verify(written_to_slots(*assumed))
+        assert verdict.answer == "undecided"
+        assert "no tables were found that meet" in verdict.proofs[-1].reason
+
+
+def rows_by_rows(*assumed: Assumption, first: int = 0) -> Kernel:
+    """D = A, each request's rows by a loop from its first one on."""
+    k = KernelBuilder("rows", 1)
+    A, D = k.input("A", "f32", ("T", 16)), k.output("D", "f32", ("T", 16))
+    k.input("starts", "s32", (Index("B", 1),))
+    k.assume(*assumed)
+    (b,) = k.grid(b="B")
+    begin, end = (Index.element("starts", b + i) for i in (0, 1))
+    with k.loop("i", begin + first, end) as i:
+        k.load("x", A, (1, 16), at=(i, 0))
+        k.store(D, "x", at=(i, 0))
+    return k.build("D[t,h] = A[t,h]")
+
+
+def test_rows_between_two_entries_have_an_owner() -> None:
+    T = Index("T")
+    assert cx.verify(rows_by_rows(Rising("starts", T)))
+    wrong = (
+        rows_by_rows(Rising("starts", T), first=1),
+        rows_by_rows(Rising("starts", T - 1)),
+        rows_by_rows(Rising("starts", T, whole=False)),
+        rows_by_rows(Sorted("starts"), InRange("starts", T + 1)),
+    )
+    for kernel in wrong:
+        verdict = cx.verify(kernel)
+        shown = {proof.property: proof.counterexample for proof in verdict.proofs}
+        assert verdict.answer == "disproved", verdict
+        assert shown["D coverage"] is not None
+        assert cx.replay(kernel, shown["D coverage"]).shows
+
+
+def added_to_ids(
+    ids: Index | None = None,
+    *,
+    row: Index | None = None,
+    least: int | None = None,
+    wanted: str = "X[t,h]",
+) -> Kernel:
+    """R[ids[t]] += X[t], eight rows by each work-group."""
+    k = KernelBuilder("added", 1)
+    X, R = k.input("X", "f32", ("T", 16)), k.inout("R", "f32", ("N", 16))
+    k.input("ids", "s32", ("T",))
+    (b,) = k.grid(b=cx.kernel.Tiles("T", 8))
+    with k.loop("i", 0, 8) as i:
+        t = b * 8 + i
+        own = Index.element("ids", t) if ids is None else ids
+        with k.when(t < Index("T")):
+            k.load("x", X, (1, 16), at=(t if row is None else row, 0))
+            if least is None:
+                k.atomic_add(R, "x", at=(own, 0))
+            else:
+                with k.when(least < own + 1):
+                    k.atomic_add(R, "x", at=(own, 0))
+    sums = f"sum(t, where(ids[t] <= n, where(n <= ids[t], {wanted}, 0), 0))"
+    return k.build(f"R[n,h] = R[n,h] + {sums}")
+
+
+def test_rows_are_added_where_a_table_says() -> None:
+    assert prove(added_to_ids())
+    assert prove(added_to_ids(least=0))
+    t = Index("b") * 8 + Index("i")
+    wrong = {
+        "the next row": added_to_ids(row=t + 1),
+        "the row before": added_to_ids(Index.element("ids", t) - 1),
+        "row 0 left out": added_to_ids(least=1),
+        "twice": added_to_ids(wanted="2*X[t,h]"),
+        "turned": added_to_ids(wanted="X[t,15-h]"),
+    }
+    for name, kernel in wrong.items():
+        verdict = prove(kernel)
+        assert verdict.answer == "disproved", name
+        assert verdict.counterexample is not None
+        assert cx.replay(kernel, verdict.counterexample).shows, name
+
+
+def test_an_assumption_of_unknown_names_is_refused() -> None:
+    slot, z = Index.element("slots", Index("z")), Index("z")
+    for one in (AtMost(slot, Index("N")), InRange("slots", z), Rising("slots", z)):
+        with pytest.raises(KernelError, match="z is neither a size nor a variable"):
+            written_to_slots(one)
+    with pytest.raises(KernelError, match="does not look an element"):
+        written_to_slots(InRange("slots", Index.element("slots")))
+
+
+def test_long_runs_and_pairs_are_looked_at_in_parts() -> None:
+    starts, counts = 2 * np.arange(3000), np.ones(3000, int)
+    modes = {"starts": (N,), "counts": (N,)}
+    runs, sizes = Runs("starts", "counts", Index(None, 9000)), {"N": 3000}
+    assert broken(runs, modes, {"starts": starts, "counts": counts}, sizes) is None
+    starts[5] = 12
+    assert broken(runs, modes, {"starts": starts, "counts": counts}, sizes) == {"i": 5, "j": 6}
 
 
 def test_laws_of_long_tables_are_looked_at_by_neighbours() -> None:

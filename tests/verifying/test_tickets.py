@@ -31,16 +31,19 @@ def scaled(
     by: int = 1,
     place: Index | int | str = "u",
     role: Role = "scratch",
+    groups: Index | int | str = "U",
+    kept: Index | int | str = "U",
+    at: int = 0,
 ) -> Kernel:
     """D = 2 A by tiles of 16 rows, each by whoever draws its ticket."""
     k = KernelBuilder("scaled", 1)
     A, D = k.input("A", "f32", ("M", 16)), k.output("D", "f32", ("M", 16))
     counter = k.operand("counter", "s32", (16,), role)
-    tickets = k.operand("tickets", "s32", ("U",), "scratch")
-    (u,) = k.grid(u="U")
+    tickets = k.operand("tickets", "s32", (kept,), "scratch")
+    (u,) = k.grid(u=groups)
     count = Tiles("M", 16)
     with k.loop("i", 0, count + turns):
-        ticket = k.ticket(counter, 0, tickets, place, by)
+        ticket = k.ticket(counter, at, tickets, place, by)
         with k.when(ticket < count):
             k.load("x", A, (16, 16), at=(ticket * 16, 0))
             k.map("y", "2*x")
@@ -55,6 +58,7 @@ def scaled(
     return k.build()
 
 
+@pytest.mark.long
 def test_work_dealt_out_is_proved_for_any_number_of_work_groups() -> None:
     for kernel in (scaled(), dealt_gemm(cx.workgroup_mma(
         cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 1, 1), (1, 1, 0))))):  # fmt: skip
@@ -75,6 +79,12 @@ SPOILT = {
     "too few turns": (lambda: scaled(turns=-1), "go on until"),
     "every other number": (lambda: scaled(by=2), "one by one"),
     "one place for all tickets": (lambda: scaled(place=0), "one place"),
+    "more work-groups than places": (
+        lambda: scaled(groups="M", kept=256),
+        "outside of tickets",
+    ),
+    "a counter behind the end": (lambda: scaled(at=16), "16 may lie outside of counter"),
+    "no work-groups": (lambda: scaled(groups=Index("M") // 2, kept="M"), "may be empty along u"),
     "a counter that need not be zero": (lambda: scaled(role="inout"), "need not begin with 0"),
 }
 
@@ -85,6 +95,37 @@ def test_what_is_not_a_deal_is_not_proved(name: str) -> None:
     with pytest.raises(KernelError, match=words):
         dealt_tiles(make())
     assert cx.verify(make()).answer in ("undecided", "disproved")
+
+
+def passed_on(*, fenced: bool) -> Kernel:
+    """D = A, halves of a tile exchanged between subgroups, which leave something there at last."""
+    k = KernelBuilder("passed", 2)
+    A, D = k.input("A", "f32", ("M", 32)), k.output("D", "f32", ("M", 32))
+    k.shared("half", "f32", (32, 32))
+    counter = k.operand("counter", "s32", (1,), "scratch")
+    tickets = k.operand("tickets", "s32", ("U",), "scratch")
+    (u,) = k.grid(u="U")
+    with k.loop("i", 0, Tiles("M", 32)):
+        ticket = k.ticket(counter, 0, tickets, u)
+        with k.when(ticket < Tiles("M", 32)):
+            k.load("x", A, k.parts((32, 32), (2, 1)), at=(ticket * 32, 0))
+            k.share("half", "x")
+            k.fence()
+            k.barrier()
+            k.take("y", "half", k.parts((32, 32), (1, 2)))
+            k.store(D, "y", at=(ticket * 32, 0))
+            k.barrier()
+            k.share("half", "y")
+            if fenced:
+                k.fence()
+    return k.build("D[m,n] = A[m,n]")
+
+
+def test_what_a_tile_leaves_in_shared_memory_is_stored_before_the_next() -> None:
+    assert cx.verify(passed_on(fenced=True))
+    with pytest.raises(KernelError, match="no fence lies"):
+        dealt_tiles(passed_on(fenced=False))
+    assert cx.verify(passed_on(fenced=False)).answer == "undecided"
 
 
 def test_a_counter_cleared_while_others_draw_is_a_race() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from attention_faults import FAULTS, changed, right
 from small_kernels import fragment, load_of, store_of
 
@@ -74,6 +75,7 @@ def test_what_small_problems_do_not_show_stays_open() -> None:
     assert "neither a sum nor a maximum" in str(verdict)
 
 
+@pytest.mark.long
 def test_a_slip_of_attention_is_disproved() -> None:
     base, change = FAULTS["the maximum is not kept"]
     kernel = changed(right(base).kernel, change)

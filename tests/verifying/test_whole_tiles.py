@@ -36,6 +36,7 @@ GIVEN: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.long
 def test_a_tile_is_proved_for_all_sizes(given: dict[str, Any]) -> None:
     alone = whole_tiles(scheduled(MMA, **given))
     assert cx.verify(alone).answer == "proved"
@@ -121,6 +122,7 @@ def test_another_piece_than_its_own_is_refused(entry: Index) -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"groups": "batch"}], ids=str)
+@pytest.mark.long
 def test_kernels_of_whole_tiles_are_proved_given_a_plan(given: dict[str, Any]) -> None:
     verdict = cx.verify(scheduled(MMA, fixup=False, stages=0, **given))
     assert verdict, str(verdict)

@@ -44,7 +44,12 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
-from pycute_xe.kernel.spec.reading import read_jump, read_recurrence
+from pycute_xe.kernel.spec.reading import (
+    read_given,
+    read_jump,
+    read_recurrence,
+    read_tickets,
+)
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.kernel.tiles.spread import Share, Spread, modes_of
@@ -470,6 +475,23 @@ class KernelBuilder(Draft):
         self._jumps = jumps
         self._states()
 
+    @line
+    def given(self, equation: str) -> None:
+        """Take for granted what an input is: what another kernel claims of its output.
+
+        ``given("X[h,t] = S[t+1,h]")``, an element of what is defined.
+        """
+        given = (*self._given, read_given(equation, self._known()))
+        Specification((), defines=self._defines, given=given).check(self._parts.operands)
+        self._given = given
+
+    @line
+    def reads_as_real(self, kind: str | Numeric) -> None:
+        """Leave roundings to a type of floats out of what is claimed, as a verdict then says."""
+        real = tuple(dict.fromkeys((*self._real, as_numeric(kind))))
+        Specification((), real=real).check(())
+        self._real = real
+
     def _states(self) -> None:
         states = Specification((), defines=self._defines, jumps=self._jumps)
         self._parts = replace(self._parts, computes=states)
@@ -481,16 +503,30 @@ class KernelBuilder(Draft):
 
     @line
     def computes(self, equation: str) -> None:
-        """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``."""
+        """Claim what an output should be, in index notation: ``D[m,n] = relu(A[m,n])``.
+
+        ``places are tickets of ids`` says it of an output that `ticket` writes, up to the order of
+        arrival; claims behind it may look its entries up.
+        """
+        if (tickets := read_tickets(equation)) is not None:
+            Specification((), tickets=(tickets,)).check(self._asked_of(tickets.operand))
+            self._tickets = (*self._tickets, tickets)
+            return
         claim = read_claim(equation, self._known())
-        given = (x for x in self._parts.operands if x.name != claim.output)
-        others = [replace(x, role="in") for x in given if x.role in ("in", "inout")]
-        mine = (x for x in self._parts.operands if x.name == claim.output)
-        Specification((claim,), defines=self._defines).check((*others, *mine))
+        Specification((claim,), defines=self._defines).check(self._asked_of(claim.output))
         if any(claim.output == known.output for known in self._claims):
             wrong = f"{claim.output} is claimed twice"
             raise self._refused({"claim": claim}, wrong, "claim each output once")
         self._claims = (*self._claims, claim)
+
+    def _asked_of(self, output: str) -> tuple[Operand, ...]:
+        """Return operands as the claim of one output sees them: others are inputs, if it may."""
+        drawn = {one.operand for one in self._tickets}
+        return tuple(
+            x if x.name == output else replace(x, role="in")
+            for x in self._parts.operands
+            if x.name in {output, *drawn} or x.role in ("in", "inout")
+        )
 
     def build(self, computes: str | None = None) -> Kernel:
         """Return the kernel; refused are half a barrier, and fragments and operands without use."""
@@ -513,7 +549,14 @@ class KernelBuilder(Draft):
             wrong = f"{idle[0]} is never used"
             raise self._refused({"name": idle[0]}, wrong, "use it, or leave it out")
         claims = Specification(
-            self._claims, tables=self._assumed, defines=self._defines, jumps=self._jumps
+            self._claims,
+            (),
+            self._defines,
+            self._assumed,
+            self._jumps,
+            self._given,
+            self._tickets,
+            self._real,
         )
         return Kernel(
             program.name, program.subgroups, program.operands, program.fragments, program.grid,

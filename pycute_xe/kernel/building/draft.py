@@ -21,8 +21,8 @@ from pycute_xe.kernel.kinds.parts import operand_copy
 from pycute_xe.kernel.spec.equations import Notation
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, parts
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, at_places
-from pycute_xe.kernel.spec.specification import AnyClaim
-from pycute_xe.kernel.spec.tables import Assumption
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
+from pycute_xe.kernel.spec.tables import Assumption, Tickets
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.kernel.tiles.spread import Share, Spread, contiguous_axis
 from pycute_xe.layout import Layout
@@ -116,7 +116,10 @@ class Draft:
         self._claims: tuple[AnyClaim, ...] = ()
         self._defines: tuple[Recurrence, ...] = ()
         self._jumps: tuple[Jump, ...] = ()
+        self._given: tuple[Claim, ...] = ()
+        self._real: tuple[Numeric, ...] = ()
         self._assumed: tuple[Assumption, ...] = ()
+        self._tickets: tuple[Tickets, ...] = ()
         self._spreads: dict[str, Spread | None] = {}
         self._arrays: dict[str, SharedArray] = {}
 

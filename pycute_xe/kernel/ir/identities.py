@@ -32,7 +32,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import AnyClaim, Claim
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
 from pycute_xe.kernel.spec.tables import Change
 
 __all__ = ["Identities", "extents_of", "identified", "renamed"]
@@ -157,7 +157,11 @@ class _Change:
             defines = tuple(self.recurrence(one, scope) for one in computes.defines)
             jumps = tuple(self.jump(one, scope) for one in computes.jumps)
             tables = tuple(x.changed(_Within(self, scope)) for x in computes.tables)
-            computes = replace(computes, claims=claims, defines=defines, tables=tables, jumps=jumps)
+            given = tuple(self.whole(one, scope) for one in computes.given)
+            tickets = tuple(x.changed(_Within(self, scope)) for x in computes.tickets)
+            computes = Specification(
+                claims, computes.assumes, defines, tables, jumps, given, tickets, computes.real
+            )
         return replace(
             kernel,
             operands=tuple(self.operand(o) for o in kernel.operands),
@@ -254,14 +258,13 @@ class _Change:
     def jump(self, one: Jump, scope: Mapping[str, str]) -> Jump:
         own = self.bound(one.indices)
         value = self.expression(one.value, {**scope, **own})
-        return Jump(self.thing(one.name), tuple(own.values()), one.steps, value)
+        return replace(one, name=self.thing(one.name), indices=(*own.values(),), value=value)
 
     def claim(self, claim: AnyClaim, scope: Mapping[str, str]) -> AnyClaim:
         output = self.thing(claim.output)
         match claim:
-            case Claim(_, indices, value):
-                own = self.bound(indices)
-                return Claim(output, (*own.values(),), self.expression(value, {**scope, **own}))
+            case Claim():
+                return self.whole(claim, scope)
             case Scatter(_, at, over, value, when):
                 own = self.bound(name for name, _ in over)
                 inner = {**scope, **own}
@@ -269,6 +272,12 @@ class _Change:
                 places = tuple(self.index(i, inner) for i in at)
                 pairs = ((self.index(i, inner), self.index(j, inner)) for i, j in when)
                 return Scatter(output, places, spans, self.expression(value, inner), (*pairs,))
+
+    def whole(self, claim: Claim, scope: Mapping[str, str]) -> Claim:
+        """Return a claim of all elements of an output, or of an input."""
+        own = self.bound(claim.indices)
+        value = self.expression(claim.value, {**scope, **own})
+        return Claim(self.thing(claim.output), (*own.values(),), value)
 
     def expression(self, value: Expression, scope: Mapping[str, str]) -> Expression:
         match value:

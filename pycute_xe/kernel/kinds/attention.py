@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial, reduce
 from math import gcd, inf, log
 from operator import add
+from typing import Literal
 
 import numpy as np
 
 from pycute_xe.algebra import composition
 from pycute_xe.atom.block2d_copy import make_block_2d_copy_D
-from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_STORE_2D
+from pycute_xe.atom.block2d_op import XE_STORE_2D
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
@@ -53,7 +54,7 @@ from pycute_xe.kernel.kinds.attention_form import (
 from pycute_xe.kernel.kinds.attention_loop import Mainloop
 from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass
 from pycute_xe.kernel.kinds.side import MEET
-from pycute_xe.kernel.kinds.vectors import vector_copy
+from pycute_xe.kernel.kinds.vectors import one_copy, vector_copy
 from pycute_xe.kernel.spec.expression import (
     Const,
     Element,
@@ -185,16 +186,10 @@ class Ending:
         form = self.form
         if not form.sink:
             return ()
-        atom = make_copy_atom(XE_LOAD_2D(32, 1, 16), F32)
-        tv = make_layout(
-            make_layout(atom.layout_ref_tv[0], Layout(form.qk.num_subgroups, 0)),
-            make_layout(atom.layout_ref_tv[1], Layout(1, 0)),
-        )
-        copy = TiledCopy(atom, tv, (1, 16), 1, 0)
         first = (("tSink", Layout(16 * self.rows.slots, 0)),)
         sink, top = Slot("tSrSink"), apply("max", Slot("tSrMax"), Slot("tSrSink"))
         return (
-            Load(copy, "sink", (Index("h"),), "tSink", (None, 0)),
+            Load(one_copy(form.qk), "sink", (Index("h"),), "tSink", (None, 0)),
             Map("tSrSink", Slot("tSink") * LOG2E, first),
             Map("tSrNew", top),
             Map("tSrFix", apply("exp2", Slot("tSrMax") - Slot("tSrNew"))),
@@ -226,7 +221,9 @@ class Ending:
         rows = (("tSrSum", self.rows.of_out),)
         # Where there is no key for a query, its sum is 0; any other is 1 at least.
         sums = apply("max", Slot("tSrSum"), 1.0) if form.may_lack_keys else Slot("tSrSum")
-        out: list[Statement] = [Map(fragment, form.valued(Slot(fragment) / sums), rows)]
+        value = form.valued(Slot(fragment) / sums, in_registers=True)
+        heads = form.by_head("v_scale", self.elements)
+        out: list[Statement] = [Map(fragment, value, (*rows, *heads))]
         if self.converts:
             out.append(Convert(fragment, "tOrN"))
             fragment = "tOrN"
@@ -435,7 +432,7 @@ def attention(
     kv: Numeric | str | None = None,
     softcap: float | None = None,
     latent: bool = False,
-    scales: bool = False,
+    scales: bool | Literal["heads"] = False,
     cache: CacheOrder = "heads",
 ) -> Kernel:
     """Return the kernel ``O = softmax(scale · Q Kᵀ + mask) V`` for batches and heads.
@@ -458,7 +455,8 @@ def attention(
     `attention_combine` puts together. ``kind`` is the type in memory, converted for the products,
     ``kv`` that of keys and values where it is another. ``softcap``: scores become ``softcap *
     tanh(score / softcap)``. ``latent``: values are the first E of the E + R numbers of a key, as in
-    MLA. ``scales``: keys and values are stored divided by the scalars ``k_scale`` and ``v_scale``.
+    MLA. ``scales``: keys and values are stored divided by the scalars ``k_scale`` and ``v_scale``;
+    "heads": by one number of ``k_scale`` (G) and ``v_scale`` (G) for each of their heads.
     ``cache="tokens"``: a page is (page, G, D), not (G, page, D).
 
     Raises `KernelError` for tilings that do not fit one another, and for pages that a tile does not

@@ -22,6 +22,7 @@ from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = [
+    "KV_SCALES",
     "LOG2E",
     "LOWEST",
     "CacheOrder",
@@ -42,6 +43,7 @@ F32 = as_numeric("f32")
 LOWEST = -(2.0**127)
 """The largest of no numbers: finite, so that what is taken from it stays a number."""
 
+KV_SCALES = ("k_scale", "v_scale")
 CacheOrder = Literal["heads", "tokens"]
 """What comes first in a page: heads (P, G, page, D), or tokens (P, page, G, D)."""
 LOG2E = log2(e)
@@ -183,7 +185,7 @@ class Form:
     kv: Numeric
     softcap: float | None = None
     latent: bool = False
-    scales: bool = False
+    scales: bool | Literal["heads"] = False
     cache: CacheOrder = "heads"
 
     @property
@@ -241,8 +243,9 @@ class Form:
         elif self.packed:
             out += [Operand("key_starts", "s32", ("U",))]
             out += [Operand("cache_starts", "s32", ("U",))] if self.cached else []
-        scalars = ("scale", "k_scale", "v_scale") if self.scales else ("scale",)
-        out += [Operand(name, "f32", ()) for name in scalars]
+        out.append(Operand("scale", "f32", ()))
+        each = ("G",) if self.scales == "heads" else ()
+        out += [Operand(name, "f32", each) for name in KV_SCALES if self.scales]
         out += [Operand("sink", "f32", (self.heads,))] if self.sink else []
         parts = (self.splits,) if self.splits > 1 else ()
         out += [Operand("O", self.out_type, (*parts, *queries, "E"), role="out")]
@@ -271,19 +274,29 @@ class Form:
         by_token = self.page is not None and self.cache == "tokens" and name in ("K", "V")
         return rank - (3 if by_token else 2), rank - 1
 
-    def scored(self, product: Expression) -> Expression:
+    def kv_scale(self, name: str, in_registers: bool) -> Expression:
+        """Return what keys or values were divided by: a scalar, or a number of their head."""
+        if self.scales != "heads":
+            return Element(name)
+        return Slot(f"t_{name}") if in_registers else Element(name, (self.kv_head,))
+
+    def by_head(self, name: str, count: int) -> tuple[tuple[str, Layout], ...]:
+        """Return how so many elements take a number of their head, if there is one."""
+        return ((f"t_{name}", Layout(count, 0)),) if self.scales == "heads" else ()
+
+    def scored(self, product: Expression, in_registers: bool = False) -> Expression:
         """Return the score of a query's product with a key, to base 2."""
         scale: Expression = Element("scale")
         if self.scales:
-            scale = scale * Element("k_scale")
+            scale = scale * self.kv_scale("k_scale", in_registers)
         if self.softcap is None:
             return product * (scale * LOG2E)
         capped = apply("tanh", product * (scale * (1 / self.softcap)))
         return capped * (self.softcap * LOG2E)
 
-    def valued(self, value: Expression) -> Expression:
+    def valued(self, value: Expression, in_registers: bool = False) -> Expression:
         """Return a weighted sum of values as it is stored."""
-        return value * Element("v_scale") if self.scales else value
+        return value * self.kv_scale("v_scale", in_registers) if self.scales else value
 
     @property
     def tables(self) -> tuple[Assumption, ...]:
@@ -296,12 +309,11 @@ class Form:
             out.append(AtMost(own, Index.element("longest"), (batches,)))
         if self.page is not None:
             count, used = Index.element("lengths", b), Index("i") * self.page
-            out.append(AtMost(Index(), count, (batches,)))
             out.append(AtMost(count, Index("S") * self.page, (batches,)))
             out.append(InRange("pages", Index("P"), ("b", "i"), ((used, count),)))
         elif self.packed:
-            out.append(Rising("key_starts", Index("N")))
-            out += [Rising("cache_starts", Index("C"))] if self.cached else []
+            out.append(Rising("key_starts", Index("N"), whole=False))
+            out += [Rising("cache_starts", Index("C"), whole=False)] if self.cached else []
         return tuple(out)
 
     @property

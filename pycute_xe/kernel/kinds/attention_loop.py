@@ -25,6 +25,8 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
 )
 from pycute_xe.kernel.kinds.attention_form import (
+    F32,
+    KV_SCALES,
     LOWEST,
     Form,
     Keys,
@@ -35,6 +37,7 @@ from pycute_xe.kernel.kinds.attention_form import (
 )
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.side import Side
+from pycute_xe.kernel.kinds.vectors import one_copy
 from pycute_xe.kernel.spec.expression import Const, Slot, Where, apply
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv
 from pycute_xe.layout import Layout, size
@@ -86,6 +89,7 @@ class Mainloop:
             Fragment("tSrP", pv.atom.op.A, scores),
             Fragment("tOrP", pv.atom.op.A, size(pv.fragment("A")[1])),
             *(Fragment(f"tOrO{v}", pv.atom.op.D, out) for v in range(self.form.vtiles)),
+            *(Fragment(f"t_{x}", F32, 1) for x in KV_SCALES if self.form.scales == "heads"),
         ]
         for side in (self.q, *self.k.values(), *self.v.values()):
             made += side.fragments()
@@ -93,8 +97,14 @@ class Mainloop:
 
     def begin(self) -> tuple[Statement, ...]:
         """Return what the registers hold before any key."""
-        outs = (Fill(f"tOrO{v}") for v in range(self.form.vtiles))
-        return (Fill("tSrMax", LOWEST), Fill("tSrSum"), *outs)
+        form = self.form
+        outs = (Fill(f"tOrO{v}") for v in range(form.vtiles))
+        loads = (
+            Load(one_copy(form.qk), name, (form.kv_head,), f"t_{name}", (None, 0))
+            for name in KV_SCALES
+            if form.scales == "heads"
+        )
+        return (Fill("tSrMax", LOWEST), Fill("tSrSum"), *outs, *loads)
 
     # ------------------------------------------------------------------ prefetches
 
@@ -149,10 +159,11 @@ class Mainloop:
     def softmax(self, keys: Keys) -> tuple[Statement, ...]:
         """Return what turns scores into weights, and keeps the maximum and sum of rows."""
         rows = self.rows
-        score = self.form.scored(Slot("tSrS"))
+        score = self.form.scored(Slot("tSrS"), in_registers=True)
+        heads = self.form.by_head("k_scale", 16 * size(self.form.qk.fragment("C")[1]))
         weight = apply("exp2", Slot("tSrS") - Slot("tSrMax"))
         return (
-            Map("tSrS", unmasked(self.form, keys, score)),
+            Map("tSrS", unmasked(self.form, keys, score), heads),
             *rows.reduce("max", "tSrS", "tSrTop"),
             Map("tSrNew", apply("max", Slot("tSrMax"), Slot("tSrTop"))),
             Map("tSrFix", apply("exp2", Slot("tSrMax") - Slot("tSrNew"))),

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pycute_xe.atom.block2d_op import XE_LOAD_2D
+from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import layout_of, table
@@ -16,10 +18,10 @@ from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Convert, Load, Statement
 from pycute_xe.kernel.tiles.slots import mma_slots
 from pycute_xe.kernel.tiles.spread import Share, Spread
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Vector", "accumulator_places", "vector_copy", "vector_gather"]
+__all__ = ["Vector", "accumulator_places", "one_copy", "vector_copy", "vector_gather"]
 
 
 BF16 = as_numeric("bf16")
@@ -104,6 +106,14 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric, part: int | None =
     axis = "mn".index(letter)
     spread = Spread.of_share(Share(mma, "C")).along(axis)
     return spread.row("load", numeric, axis, part or len(spread.places))
+
+
+def one_copy(mma: TiledMma) -> TiledCopy:
+    """Return the copy of 16 numbers of f32 of which every subgroup wants the first."""
+    atom = make_copy_atom(XE_LOAD_2D(32, 1, 16), as_numeric("f32"))
+    threads = make_layout(atom.layout_ref_tv[0], Layout(mma.num_subgroups, 0))
+    tv = make_layout(threads, make_layout(atom.layout_ref_tv[1], Layout(1, 0)))
+    return TiledCopy(atom, tv, (1, 16), 1, 0)
 
 
 def vector_gather(mma: TiledMma, letter: str, role: str = "C") -> Layout:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pycute_xe.errors import KernelError, plural
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.serving.chunk_states import COLUMNS, define_states, demand_tokens
 
-__all__ = ["COLUMNS", "Chunks"]
-
-COLUMNS = 16
-"""Columns of the state that a subgroup has, one for each lane."""
+__all__ = ["Chunks"]
 
 
 class Chunks:
@@ -19,16 +16,19 @@ class Chunks:
     With ``G(i, j) = exp(B[h,t+i] - B[h,t+j])``, ``i`` tokens behind the start ``t`` of a chunk the
     state is ``G(i, 0)·S + Σ_{j<i} G(i, j+1)·k_j·u_j``. What a token brings, ``u``, is its value; or
     with ``delta`` its value less what the state has for its key, so that ``(I + L) u = r`` for a
-    lower triangle L of the chunk: it is solved row by row.
+    lower triangle L of the chunk: it is solved row by row, or with the ``inverse`` X, an input,
+    ``u = X r``.
     """
 
-    def __init__(self, name: str, depth: int, subgroups: int, chunk: int, delta: bool) -> None:
+    def __init__(
+        self, name: str, depth: int, subgroups: int, chunk: int, *, delta: bool = False,
+        inverse: bool = False,
+    ) -> None:  # fmt: skip
         """Declare operands, states and what they are some tokens on."""
-        if chunk < 1:
-            wrong, fix = f"a chunk of {plural(chunk, 'token')} goes on by none", "use 16, 32 or 64"
-            raise KernelError(name, {"chunk": chunk}, wrong, fix)
+        demand_tokens(name, chunk)
         self.k = k = KernelBuilder(name, subgroups)
-        self.depth, self.wide, self.chunk, self.delta = depth, COLUMNS * subgroups, chunk, delta
+        self.depth, self.wide, self.chunk = depth, COLUMNS * subgroups, chunk
+        self.delta, self.inverse = delta, inverse
         self.part = k.parts((depth, self.wide), (1, subgroups))
         self.tokens = k.parts((chunk, self.wide), (1, subgroups))
         many = Index("N") * chunk
@@ -36,27 +36,12 @@ class Chunks:
         self.V, self.B = k.input("V", "f32", ("H", many, "E")), k.input("B", "f32", ("H", many + 1))
         if delta:
             self.beta = k.input("beta", "f32", ("H", many))
+        if inverse:
+            self.X = k.input("X", "f32", ("H", many, chunk))
         self.first = k.input("S0", "f32", ("H", depth, "E"))
         self.out = k.output("O", "f32", ("H", many, "E"))
         self.last = k.output("SN", "f32", ("H", depth, "E"))
-        self._define()
-
-    def _define(self) -> None:
-        k, depth, chunk = self.k, self.depth, self.chunk
-        decay, brought = "exp(B[h,t+1] - B[h,t])", "V[h,t,e]"
-        if self.delta:
-            old = f"sum(f < {depth}, K[h,t,f]*{decay}*S[t,h,f,e])"
-            brought = f"beta[h,t]*(V[h,t,e] - {old})"
-        spans = f"for t < {chunk}*N"
-        step = f"{decay}*S[t,h,d,e] + K[h,t,d]*({brought})"
-        k.defines("S[0,h,d,e] = S0[h,d,e]", f"S[t+1,h,d,e] = {step} {spans}")
-        taken = "V[h,t+j,e]"
-        if self.delta:
-            k.defines("U[0,h,e] = 0", f"U[t+1,h,e] = {brought} {spans}, h < H, e < E")
-            taken = "U[t+j+1,h,e]"
-        since = f"exp(B[h,t+i] - B[h,t+j+1])*K[h,t+j,d]*{taken}"
-        now = f"exp(B[h,t+i] - B[h,t])*S[t,h,d,e] + sum(j < i, {since})"
-        k.jumps(f"S[t+i,h,d,e] = {now} for i < {chunk + 1}")
+        define_states(k, depth, chunk, delta=delta, inverse=inverse)
 
     def kernel(self) -> Kernel:
         """Return the kernel."""
@@ -68,7 +53,7 @@ class Chunks:
             t = c * chunk
             self._decay("before", h, t)
             if self.delta:
-                self._solve(h, t, e)
+                (self._multiply if self.inverse else self._solve)(h, t, e)
             with k.loop("i", 0, chunk) as i:
                 self._see(h, t, i, e)
             self._take(h, t, e)
@@ -108,21 +93,49 @@ class Chunks:
 
     def _solve(self, h: Index, t: Index, e: Index) -> None:
         """Solve ``(I + L) u = r`` by rows: each takes away what the rows above it bring."""
-        k, chunk, row = self.k, self.chunk, f"element/{COLUMNS}"
+        k, chunk = self.k, self.chunk
         done = f"where(row < r, U[{chunk}*c + row + 1,h,{self.wide}*e + column], 0)"
         k.fill("u", self.tokens)
         with k.loop("r", 0, chunk, holds={"u": done}) as r:
-            self._decay("now", h, t + r + 1)
-            k.load("rate", self.beta, k.one("s"), at=(h, t + r))
-            self._key("mine", h, t + r)
-            self._value(h, t + r, e)
-            k.map("kept", "mine*s")
-            k.reduce("old", "sum", "kept", axis=0)
-            k.map("left", "rate*(value - exp(now - before)*old)")
+            self._lack(h, t + r, e)
             with k.loop("j", 0, r) as j:
                 self._with_key("above", "mine", h, t, j, e)
                 k.map("left", "left - rate*exp(now - then)*above")
-            k.map("u", f"where({row} < {r}, u, where({row} < {r} + 1, left, 0))")
+            self._into("u", r)
+
+    def _multiply(self, h: Index, t: Index, e: Index) -> None:
+        """Multiply what the state leaves of the values by the inverse, ``u = X r``."""
+        k, chunk, column = self.k, self.chunk, f"{self.wide}*e + column"
+        at = f"{chunk}*c + row"
+        old = f"sum(f < {self.depth}, K[h,{at},f]*exp(B[h,{at}+1] - B[h,{chunk}*c])"
+        left = f"beta[h,{at}]*(V[h,{at},{column}] - {old}*S[{chunk}*c,h,f,{column}]))"
+        k.fill("w", self.tokens)
+        with k.loop("r", 0, chunk, holds={"w": f"where(row < r, {left}, 0)"}) as r:
+            self._lack(h, t + r, e)
+            self._into("w", r)
+        done = f"where(row < q, U[{at} + 1,h,{column}], 0)"
+        k.fill("u", self.tokens)
+        with k.loop("q", 0, chunk, holds={"u": done}) as q:
+            k.load("x", self.X, k.rows("w"), at=(h, t + q, 0))
+            k.map("part", "x*w")
+            k.reduce("left", "sum", "part", axis=0)
+            self._into("u", q)
+
+    def _lack(self, h: Index, t: Index, e: Index) -> None:
+        """Put into ``left`` what the state at the start of a chunk leaves of a token's value."""
+        k = self.k
+        self._decay("now", h, t + 1)
+        k.load("rate", self.beta, k.one("s"), at=(h, t))
+        self._key("mine", h, t)
+        self._value(h, t, e)
+        k.map("kept", "mine*s")
+        k.reduce("old", "sum", "kept", axis=0)
+        k.map("left", "rate*(value - exp(now - before)*old)")
+
+    def _into(self, rows: str, r: Index) -> None:
+        """Put ``left`` into a row."""
+        row = f"element/{COLUMNS}"
+        self.k.map(rows, f"where({row} < {r}, {rows}, where({row} < {r} + 1, left, 0))")
 
     def _see(self, h: Index, t: Index, i: Index, e: Index) -> None:
         """Store what a query sees: of the state at the start, and of what came until then."""

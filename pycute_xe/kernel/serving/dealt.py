@@ -12,8 +12,16 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.ir.statements import FetchAdd, If, Loop, Statement
+from pycute_xe.kernel.ir.statements import (
+    Fence,
+    FetchAdd,
+    If,
+    Loop,
+    SharedStore,
+    Statement,
+)
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.spec.specification import never_negative
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
@@ -68,8 +76,10 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
 
     The law: where a work-group goes on until a ticket is not below ``count``, and takes as many as
     there are, tickets are 0, 1, 2, … without a gap; so each one below ``count`` is drawn, once, and
-    what is done with it is done once. Raises `KernelError` for a kernel that does anything else
-    with its counter, or whose work depends on more than the ticket.
+    what is done with it is done once. All subgroups meet where a ticket is taken: shared memory
+    passes from one to the next in order, once a `Fence` is behind its stores. Raises `KernelError`
+    for a kernel that does anything else with its counter, or whose work depends on more than the
+    ticket.
     """
     (turns,) = kernel.body if len(kernel.body) == 1 else (None,)
     if not isinstance(turns, Loop) or len(turns.body) != 2:
@@ -80,7 +90,9 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
     ticket = Index.element(take.into, *take.place)
     if (done.index, turns.start, turns.stop) != (ticket, Index(), done.below):
         raise _undealt(kernel, "it does not go on until the tickets are used up")
-    if wrong := _not_a_deal(kernel, take, (turns.var, *(name for name, _ in kernel.grid)), done):
+    ranges = ((turns.var, turns.stop), *kernel.grid)
+    own = tuple(name for name, _ in ranges)
+    if wrong := _lost(kernel, take, ranges) or _not_a_deal(kernel, take, own, done):
         raise _undealt(kernel, wrong)
     body = tuple(_with(s, ticket, Index(take.into)) for s in done.body)
     gone = {take.operand, take.into}
@@ -108,7 +120,35 @@ def _not_a_deal(kernel: Kernel, take: FetchAdd, own: tuple[str, ...], done: If) 
         return f"work-groups keep their tickets in one place of {take.into}"
     if names & set(own) or done.below.looked_up or done.below.names & set(own):
         return "what is done depends on the work-group, not on the ticket alone"
+    if not _is_fenced(done.body):
+        return "no fence lies between a store to shared memory and the next ticket"
     return ""
+
+
+def _lost(kernel: Kernel, take: FetchAdd, ranges: tuple[tuple[str, Index], ...]) -> str:
+    """Return why a ticket may lack a place, or a work-group that takes it, at some sizes."""
+    for name, at in ((take.operand, take.at), (take.into, take.place)):
+        for index, extent in zip(at, kernel.operand(name).modes, strict=True):
+            if not all(never_negative(i, ranges) for i in (index, extent - 1 - index)):
+                return f"{index} may lie outside of {name}"
+    empty = (
+        f"the grid may be empty along {name}"
+        for name, n in kernel.grid
+        if not never_negative(n - 1, ())
+    )
+    return next(empty, "")
+
+
+def _is_fenced(body: tuple[Statement, ...]) -> bool:
+    """Whether a fence is behind every store to shared memory, however conditions turn out."""
+    for statement in reversed(body):
+        if isinstance(statement, Fence):
+            return True
+        if isinstance(statement, SharedStore):
+            return False
+        if isinstance(statement, (Loop, If)) and not _is_fenced(statement.body):
+            return False
+    return True
 
 
 def _free(index: Index, ticket: Looked) -> Iterable[str]:

@@ -7,7 +7,9 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand
-from pycute_xe.kernel.serving.chunks import COLUMNS, Chunks
+from pycute_xe.kernel.serving.chunk_products import ChunkProducts
+from pycute_xe.kernel.serving.chunk_states import COLUMNS
+from pycute_xe.kernel.serving.chunks import Chunks
 from pycute_xe.kernel.spec.tables import Distinct, InRange, Rising
 from pycute_xe.signatures import typed
 
@@ -22,6 +24,7 @@ def linear_attention(
     subgroups: int = 4,
     slots: bool = False,
     chunk: int | None = None,
+    kind: str = "f32",
 ) -> Kernel:
     """Return the kernel ``O[h,t,e] = sum(d, Q[h,t,d] * S[t+1,h,d,e])`` of a decaying state S.
 
@@ -33,8 +36,11 @@ def linear_attention(
     ``begun[b]`` is positive, with 0 elsewhere, and writes it back; a negative slot leaves a request
     out. With a ``chunk`` of tokens, of which T is a multiple, decays are given by the sums of their
     logarithms B (H, T + 1), g being ``exp(B[h,t+1] - B[h,t])``, and the state goes on once a chunk.
-    Raises `KernelError` for an empty chunk, one with slots, or with other columns than 16. C++:
-    vLLM's ``lightning_attn``, gated linear attention.
+    With the ``kind`` "bf16" or "f16" Q, K and V are of that type, K (H, depth, T) column by column,
+    which is key by key; a chunk is products by DPAS, and a work-group one subgroup. Raises
+    `KernelError` for an empty chunk, one with slots or with other columns than 16, and for products
+    without a chunk or of what is not a multiple of 16. C++: vLLM's ``lightning_attn``, gated linear
+    attention.
 
     >>> print(str(linear_attention().computes).splitlines()[1])
     S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*V[h,t,e]
@@ -44,7 +50,12 @@ def linear_attention(
             given = {"chunk": chunk, "slots": slots, "columns": columns}
             wrong = f"a chunk is gone through without slots, {COLUMNS} columns a subgroup"
             raise KernelError("linear_attention", given, wrong, "leave slots and columns out")
-        return Chunks("linear_attention", depth, subgroups, chunk, delta=False).kernel()
+        if kind != "f32":
+            return ChunkProducts("linear_attention", depth, chunk, kind).kernel()
+        return Chunks("linear_attention", depth, subgroups, chunk).kernel()
+    if kind != "f32":
+        wrong, fix = f"only chunks are products of {kind}", "give a chunk of 16, 32 or 64"
+        raise KernelError("linear_attention", {"kind": kind}, wrong, fix)
     s = _States("linear_attention", depth, columns, subgroups)
     return s.in_slots() if slots else s.whole()
 
@@ -103,7 +114,7 @@ class _States:
         """Say what is assumed of the tables, and how a request's state follows from the last."""
         b, slot = Index("b"), Index.element("slots", Index("b"))
         used = ((Index(None, -1), slot),)
-        self.k.assume(Rising("starts", Index("T")), Distinct("slots"))
+        self.k.assume(Rising("starts", Index("T"), whole=False), Distinct("slots"))
         self.k.assume(InRange("slots", Index("P"), (str(b),), used))
         kept = "where(slots[b] >= 0, where(begun[b] > 0, S[slots[b],h,d,e], 0), 0)"
         at = "starts[b]+t"

@@ -6,7 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
-from pycute_xe.kernel.spec.tables import AtMost, InRange
+from pycute_xe.kernel.spec.tables import AtMost, Bins, InRange
 from pycute_xe.signatures import typed
 
 __all__ = ["moe_combine", "moe_permute"]
@@ -19,8 +19,8 @@ def moe_permute(top: int = 2, *, kind: str = "bf16", width: int = 64) -> Kernel:
     X (T, K) are tokens, ``ids`` (top, T) their experts, ``offsets`` (E) where the rows of an expert
     begin. A work-group takes a ticket of its expert: row ``offsets[e] + ticket`` of A (R, K)
     becomes the token, and ``places[j,t]`` keeps the ticket. Which row is a token's is decided in a
-    run, that no two have one and that none is left out is not. C++: vLLM's ``moe_permute``, the
-    second half of ``moe_align_block_size``.
+    run; claimed is that tickets of an expert are 0, 1, 2, …, and that A holds the tokens there.
+    C++: vLLM's ``moe_permute``, the second half of ``moe_align_block_size``.
 
     >>> print(*moe_permute().outputs, sep="; ")
     A[R,K] bf16 row-major; places[2,T] s32 row-major
@@ -37,7 +37,9 @@ def moe_permute(top: int = 2, *, kind: str = "bf16", width: int = 64) -> Kernel:
     with k.loop("k", 0, Tiles("K", width)) as i:
         k.load("x", X, (1, width), at=(t, i * width))
         k.store(A, "x", at=(Index.element("offsets", expert) + ticket, i * width))
-    return k.build()
+    k.assume(InRange("ids", Index("E"), ("j", "t")), Bins("offsets", "ids", Index("R")))
+    rows = "A[offsets[ids[j,t]]+places[j,t],k] = X[t,k]"
+    return k.build(f"places are tickets of ids\n{rows} for j < {top}, t < T, k < K")
 
 
 @typed
@@ -69,11 +71,10 @@ places[2,T] s32 row-major; offsets[E] s32
         k.map("acc", "acc + weight*y")
     k.convert("out", "acc", d_type)
     k.store(D, "out", at=(t, n * width))
-    every = (("t", Index("T")),)
-    for j in range(top):
-        row = Index.element("offsets", Index.element("ids", j, Index("t")))
-        row = row + Index.element("places", j, Index("t"))
-        k.assume(AtMost(Index(), row, every), AtMost(row + 1, Index("R"), every))
+    every = (("j", Index(None, top)), ("t", Index("T")))
+    row = Index.element("offsets", Index.element("ids", Index("j"), Index("t")))
+    row = row + Index.element("places", Index("j"), Index("t"))
+    k.assume(AtMost(Index(), row, every), AtMost(row + 1, Index("R"), every))
     k.assume(InRange("ids", Index("E"), ("j", "t")))
     rows = (f"weights[{j},t]*Y[offsets[ids[{j},t]]+places[{j},t],n]" for j in range(top))
     return k.build(f"D[t,n] = {rounded(d_type, ' + '.join(rows))}")

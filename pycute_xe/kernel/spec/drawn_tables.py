@@ -7,6 +7,7 @@ are what no operand has.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pycute_xe.kernel.spec.table_checks import broken, value_of
 from pycute_xe.kernel.spec.tables import (
     Assumption,
     AtMost,
+    Bins,
     Distinct,
     InRange,
     Modes,
@@ -24,6 +26,7 @@ from pycute_xe.kernel.spec.tables import (
     Rising,
     Runs,
     Sorted,
+    Tickets,
 )
 
 __all__ = ["drawn_tables"]
@@ -31,7 +34,12 @@ __all__ = ["drawn_tables"]
 Array = NDArray[np.int64]
 
 TRIES = 24
-"""Draws of tables before it is given up."""
+"""Draws of tables that are made to meet what is assumed, one assumption at a time."""
+BLIND = 60
+"""Draws of small tables after them, of any entries: some assumptions are only met together."""
+SMALL = 9
+"""Entries of tables that are small, in all."""
+S32 = (-(1 << 31), (1 << 31) - 1)
 UNUSED = (1 << 20) + 1
 """An entry that is not used."""
 
@@ -42,22 +50,29 @@ def drawn_tables(
     modes: Modes,
     sizes: Mapping[str, int],
     seed: int,
+    ends: Mapping[str, tuple[int, int]] | None = None,
 ) -> dict[str, Array] | None:
     """Return tables by name that meet assumptions at some sizes; None where none are found.
+
+    ``ends`` are the least and the greatest number of each table's type, those of s32 if not given.
 
     >>> modes = {"starts": (Index("U"),)}
     >>> sizes, assumed = {"T": 5, "U": 3}, (Rising("starts", Index("T")),)
     >>> drawn_tables(assumed, frozenset(modes), modes, sizes, 0)["starts"][[0, -1]].tolist()
     [0, 5]
     """
-    for attempt in range(TRIES):
+    own = {name: (ends or {}).get(name, S32) for name in names}
+    for attempt in range(TRIES + BLIND):
         rng = np.random.default_rng([seed, attempt])
-        draw = _Draw(assumed, modes, sizes, rng)
+        draw = _Draw(assumed, modes, sizes, rng, own)
         try:
-            made = draw.tables(names)
+            made = draw.tables(names) if attempt < TRIES else draw.blindly(names)
         except ValueError:  # a type or a range without numbers
             continue
-        if all(broken(one, modes, made, sizes) is None for one in assumed):
+        if made is None:
+            return None
+        fits = all(((own[n][0] <= x) & (x <= own[n][1])).all() for n, x in made.items())
+        if fits and all(broken(one, modes, made, sizes) is None for one in assumed):
             return made
     return None
 
@@ -69,14 +84,14 @@ class _Draw:
         modes: Modes,
         sizes: Mapping[str, int],
         rng: np.random.Generator,
+        ends: Mapping[str, tuple[int, int]],
     ) -> None:
         self.assumed, self.modes, self.sizes, self.rng = assumed, modes, sizes, rng
+        self.ends = ends
         self.made: dict[str, Array] = {}
 
     def tables(self, names: frozenset[str]) -> dict[str, Array]:
-        for one in self.assumed:
-            if isinstance(one, Runs):
-                self.runs(one)
+        self.together()
         for name in sorted(names, key=lambda name: (not self.modes[name], name)):
             if self.modes[name] and name not in self.made:
                 self.made[name] = self.table(name)
@@ -88,23 +103,47 @@ class _Draw:
                 self.spoil(one)
         return self.made
 
+    def together(self) -> None:
+        """Make tables of which one says something of another, tickets last."""
+        for one in sorted(self.assumed, key=lambda x: isinstance(x, Tickets)):
+            match one:
+                case Runs():
+                    self.runs(one)
+                case Bins():
+                    self.bins(one)
+                case Tickets():
+                    self.tickets(one)
+                case _:
+                    pass
+
+    def blindly(self, names: frozenset[str]) -> dict[str, Array] | None:
+        """Return small tables of any entries in range, or none that are used; None if large."""
+        shapes = {n: tuple(mode.at(self.sizes) for mode in self.modes[n]) for n in sorted(names)}
+        if sum(map(prod, shapes.values())) > SMALL:
+            return None
+        low = {name: max(-1, self.ends[name][0]) for name in names}
+        return {n: self.rng.integers(low[n], self.limits(n)[1] + 1, s) for n, s in shapes.items()}
+
     def table(self, name: str) -> Array:
         shape = tuple(mode.at(self.sizes) for mode in self.modes[name])
         low, high = self.limits(name)
         out = self.numbers(shape, low, high)
+        kinds = {
+            type(x) for x in self.assumed if not isinstance(x, (AtMost, Runs)) and x.operand == name
+        }
+        if Distinct in kinds:
+            out = self.distinct(shape[0], high, -1 if self.ends[name][0] < 0 else high)
         for one in self.assumed:
             match one:
+                case Rising(operand, to, whole) if operand == name and Distinct in kinds:
+                    out = self.strictly(shape[0], to.at(self.sizes), whole)
                 case Rising(operand, to, whole) if operand == name:
                     out = self.rising(shape[0], to.at(self.sizes), whole)
-                case Sorted(operand) if operand == name:
-                    out = np.sort(out)
                 case Permutation(operand) if operand == name:
                     out = self.rng.permutation(shape[0]).astype(np.int64)
-                case Distinct(operand) if operand == name:
-                    out = self.distinct(shape[0], high)
                 case _:
                     pass
-        return out
+        return np.sort(out) if Sorted in kinds else out
 
     def numbers(self, shape: tuple[int, ...], low: int, high: int) -> Array:
         """Return numbers in a range, and at its ends."""
@@ -124,6 +163,11 @@ class _Draw:
             inner = np.minimum(inner, self.rng.integers(0, 3))
         return np.concatenate([[0], np.sort(inner), [end]])[:count].astype(np.int64)
 
+    def strictly(self, count: int, to: int, whole: bool) -> Array:
+        """Return starts of which no two are equal. Raises `ValueError` where numbers run out."""
+        inner = self.rng.choice(np.arange(1, to + 1 - whole), count - 1 - whole, replace=False)
+        return np.concatenate([[0], np.sort(inner), [to] * whole])[:count].astype(np.int64)
+
     def runs(self, one: Runs) -> None:
         """Make runs one behind the other: some are empty, behind some are rows of no run."""
         count = self.modes[one.starts][0].at(self.sizes)
@@ -133,12 +177,36 @@ class _Draw:
         self.made[one.starts] = ends[:-1]
         self.made[one.counts] = np.where(self.rng.random(count) < 0.3, short, lengths)
 
-    def distinct(self, count: int, high: int) -> Array:
-        """Return different numbers, some of which are negative and skip."""
+    def bins(self, one: Bins) -> None:
+        """Make entries, and begins of bins that have room for them and a few gaps."""
+        of = self.made.setdefault(one.of, self.table(one.of))
+        extent, to = self.modes[one.operand][0].at(self.sizes), one.to.at(self.sizes)
+        counts = np.bincount(
+            of.ravel()[(of.ravel() >= 0) & (of.ravel() < extent)], minlength=extent
+        )
+        spare = to - int(counts.sum())
+        if spare < 0:
+            raise ValueError("no room for all entries")
+        gaps = np.sort(self.rng.integers(0, spare + 1, extent))
+        gaps = gaps if self.rng.random() < 0.5 else np.zeros_like(gaps)
+        self.made[one.operand] = (np.cumsum(counts) - counts + gaps).astype(np.int64)
+
+    def tickets(self, one: Tickets) -> None:
+        """Make tickets, in any order of arrival."""
+        of = self.made.setdefault(one.of, self.table(one.of)).ravel()
+        order = self.rng.permutation(of.size)
+        order = order[np.argsort(of[order], kind="stable")]
+        out = np.empty(of.size, np.int64)
+        out[order] = np.arange(of.size) - np.searchsorted(of[order], of[order])
+        self.made[one.operand] = out.reshape(self.made[one.of].shape)
+
+    def distinct(self, count: int, high: int, none: int) -> Array:
+        """Return different numbers, some of which are negative and skip if ``none`` is."""
         some = self.rng.permutation(high + 1)[:count]
-        out = np.full(count, -1, np.int64)
+        out = np.full(count, none, np.int64)
         out[: some.size] = some
-        out[self.rng.random(count) < 0.2] = -1
+        if none < 0:
+            out[self.rng.random(count) < 0.2] = none
         return self.rng.permutation(out)
 
     def limits(self, name: str) -> tuple[int, int]:
@@ -155,7 +223,9 @@ class _Draw:
                         lows.append(index.at(self.sizes))
                 case _:
                     pass
-        return max(lows), min(highs, default=max((8, *self.sizes.values())))
+        least, most = self.ends[name]
+        high = min(highs, default=max((8, *self.sizes.values())))
+        return max(*lows, least), min(high, most)
 
     def scalar(self, name: str) -> int:
         """Return the least number that is allowed, or a little more."""
@@ -180,7 +250,7 @@ class _Draw:
         for left, right in one.when:
             sides = (value_of(side, named, self.made) for side in (left, right))
             used = used & np.less(*sides)
-        self.made[one.operand] = np.where(used, table, UNUSED)
+        self.made[one.operand] = np.where(used, table, min(UNUSED, self.ends[one.operand][1]))
 
 
 def _is_entry(index: Index, name: str) -> bool:

@@ -77,7 +77,7 @@ def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
     try:
         if _nests(text):
             raise RecursionError
-        return read(ast.parse(text.strip(), mode="eval").body)
+        return read(ast.parse(text.replace("[]", "").strip(), mode="eval").body)
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
@@ -375,6 +375,8 @@ class Notation(Reader):
         super().__init__(text, fragments, indices, (), operation)
         self.operands = operands
         self.sizes = {n for o in operands.values() for mode in o.modes for n in mode.names}
+        whole = (o for o in operands.values() if o.value_type.kind != "float")
+        self.scalars = {o.name for o in whole if not o.modes} - {*indices}
 
     def read(self, node: ast.expr) -> Expression:
         """Return what a node says."""
@@ -471,9 +473,7 @@ class Notation(Reader):
             case ast.Constant(value) if type(value) is int:
                 return Index(None, value)
             case ast.Name(name):
-                if name not in {*self.indices, *self.sizes}:
-                    raise self.unknown(name, ", ".join(sorted({*self.indices, *self.sizes})))
-                return Index(name)
+                return self.named_index(name)
             case ast.UnaryOp(ast.USub(), inner):
                 return -1 * self.index(inner)
             case ast.Subscript(ast.Name(name), place):
@@ -489,6 +489,14 @@ class Notation(Reader):
                 return _QUOTIENTS[type(sign)](self.index(left), self.number(right))
             case _:
                 raise self.refused(node, "an index is made of names and integers")
+
+    def named_index(self, name: str) -> Index:
+        """Return a variable, an extent, or the value of a scalar."""
+        if name in self.scalars:
+            return Index.element(name)
+        if name not in {*self.indices, *self.sizes}:
+            raise self.unknown(name, ", ".join(sorted({*self.indices, *self.sizes})))
+        return Index(name)
 
     def called_index(
         self, name: str, inner: ast.expr, rest: list[ast.expr], node: ast.expr

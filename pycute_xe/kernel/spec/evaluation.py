@@ -19,6 +19,7 @@ from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand, bind_sizes, shape_of
 from pycute_xe.kernel.probes import Field
+from pycute_xe.kernel.spec.arrivals import with_tickets
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -66,7 +67,9 @@ def compute(
         claim.output: tuple(range(n) for n in shape_of(declared[claim.output], known))
         for claim in specification.claims
     }
-    return {o: compute_part(specification, arrays, known, o, at) for o, at in whole.items()}
+    out = {o: compute_part(specification, arrays, known, o, at) for o, at in whole.items()}
+    drawn = with_tickets(specification, arrays) if specification.tickets else {}
+    return out | {one.operand: drawn[one.operand] for one in specification.tickets}
 
 
 def compute_part(
@@ -120,6 +123,8 @@ def _part(
     specification: Specification, outside: _Scope, output: str, window: tuple[range, ...]
 ) -> NDArray[Any]:
     extents = tuple(map(len, window))
+    if any(one.operand == output for one in specification.tickets):
+        return np.array(outside.arrays[output][np.ix_(*window)])
     match specification.of(output):
         case Claim(_, indices, value):
             axes = tuple(zip(indices, extents, strict=True))
@@ -143,8 +148,8 @@ def claimed_part(
 
     Places of an operand that held something keep it, which is claimed too.
     """
-    claim, extents = specification.of(output), tuple(map(len, window))
-    if isinstance(claim, Claim) or output in inputs:
+    claim, extents = specification.known(output), tuple(map(len, window))
+    if not isinstance(claim, Scatter) or output in inputs:
         return np.ones(extents, np.bool_)
     outside = _with_states(specification, _Scope(_arrays(inputs), sizes, ()))
     out = np.zeros(extents, np.bool_)
@@ -213,7 +218,9 @@ class _Named:
 
 
 def _with_states(specification: Specification, outside: _Scope) -> _Scope:
-    """Return a scope with the arrays that the specification defines, step by step."""
+    """Return a scope with tickets, and the arrays that are defined step by step."""
+    if specification.tickets:
+        outside = replace(outside, arrays=with_tickets(specification, outside.arrays))
     for one in specification.defines:
         steps, *extents = (extent.at(outside.sizes) for extent in one.extents)
         state = np.zeros((steps + 1, *extents))

@@ -147,8 +147,13 @@ class Total(_Scalar):
 
     def __str__(self) -> str:
         alone = {index for x in leaves(self.body) if isinstance(x, Element) for index in x.at}
-        # A variable that indexes a mode runs as far as that; of any other it is said.
-        spans = (n if Index(n) in alone else f"{n} < {extent}" for n, extent in self.over)
+        # A variable that indexes a mode runs as far as that; of any other it is said, and of one
+        # that runs as far as another index.
+        inside = {n for index in alone for n in index.names}
+        spans = (
+            n if Index(n) in alone and not extent.names & inside else f"{n} < {extent}"
+            for n, extent in self.over
+        )
         typed = f", {self.accumulator}" if self.accumulator else ""
         return f"{self.how}({', '.join(spans)}, {self.body}{typed})"
 

@@ -11,11 +11,15 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.equations import Notation, ranges_of, read_claim, tree_of
 from pycute_xe.kernel.spec.expression import Element, Expression, leaves
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
-from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.tables import Tickets
+from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["read_jump", "read_recurrence", "read_specification"]
+__all__ = ["read_given", "read_jump", "read_recurrence", "read_specification", "read_tickets"]
 
+_ROUNDED = "without roundings to "
+_TICKETS = re.compile(r"^\s*(?P<operand>\w+) are tickets of (?P<of>\w+)\s*$")
 _JUMPS = re.compile(r"^\w+\[\s*[A-Za-z_]\w*\s*\+\s*[A-Za-z_]")
 
 
@@ -35,8 +39,11 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     """
     lines = [line.strip() for line in text.strip().splitlines()]
     assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
-    equations = [x for x in lines if x and not x.startswith("assuming ")]
-    states = [x for x in equations if _name_of(x) not in {o.name for o in operands}]
+    kinds = [x.removeprefix(_ROUNDED) for x in lines if x.startswith(_ROUNDED)]
+    known_to_be = [x.removeprefix("given ") for x in lines if x.startswith("given ")]
+    equations = [x for x in lines if x and not x.startswith(("assuming ", "given ", _ROUNDED))]
+    names = {o.name for o in operands}
+    states = [x for x in equations if _name_of(x) not in names and read_tickets(x) is None]
     later = [x for x in states if _JUMPS.search(x)]
     lines = [x for x in states if x not in later]
     defines: tuple[Recurrence, ...] = ()
@@ -46,10 +53,23 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     known = (*operands, *(one.operand for one in defines))
     jumps = tuple(read_jump(x, known) for x in later)
     claims = [x for x in equations if x not in (*lines[: 2 * len(defines)], *later)]
-    claimed = tuple(read_claim(x, known) for x in claims)
-    made = Specification(claimed, assumed, defines=defines, jumps=jumps)
+    tickets = tuple(filter(None, map(read_tickets, claims)))
+    claimed = tuple(read_claim(x, known) for x in claims if read_tickets(x) is None)
+    given = tuple(read_given(x, known) for x in known_to_be)
+    real = tuple(map(as_numeric, kinds))
+    made = Specification(claimed, assumed, defines, (), jumps, given, tickets, real)
     made.check(operands)
     return made
+
+
+def read_tickets(text: str) -> Tickets | None:
+    """Return what a line says of an output that is tickets; None for any other line.
+
+    >>> print(read_tickets("places are tickets of ids"), read_tickets("D[m] = 1"))
+    places are tickets of ids None
+    """
+    said = _TICKETS.match(text)
+    return None if said is None else Tickets(said["operand"], said["of"])
 
 
 def _name_of(equation: str) -> str:
@@ -94,8 +114,8 @@ def read_recurrence(first: str, step: str, operands: Iterable[Operand]) -> Recur
 def read_jump(text: str, operands: Iterable[Operand]) -> Jump:
     """Return what an equation says a state is some steps on.
 
-    ``S[t+i,d] = g[t]*S[t,d] + sum(j < i, x[t+j,d]) for i < 17``: up to 16 steps. Raises
-    `KernelError` for what has no meaning.
+    ``S[t+i,d] = g[t]*S[t,d] + sum(j < i, x[t+j,d]) for i < 17``: up to 16 steps; ``S[t+i+1,d] = …
+    for i < 16`` leaves out what it is after none. Raises `KernelError` for what has no meaning.
 
     >>> x, S = Operand("x", "f32", ("T", "D")), Operand("S", "f32", ("T", "D"))
     >>> print(read_jump("S[t+i,d] = S[t,d] + sum(j < i, x[t+j,d]) for i < 17", (x, S)))
@@ -106,14 +126,28 @@ def read_jump(text: str, operands: Iterable[Operand]) -> Jump:
     name, _, places = left.strip().rstrip("]").partition("[")
     first, *others = (part.strip() for part in places.split(","))
     given, _ = ranges_of(ranges)
-    time, _, later = (part.strip() for part in first.partition("+"))
-    if not given.get(later, "").isdigit():
+    time, later, *more = (part.strip() for part in first.split("+"))
+    if not given.get(later, "").isdigit() or more not in ([], ["1"]):
         wrong = f"{quoted(text)} does not say how many steps on it is so"
         fix = 'write "S[t+i,d] = … for i < 17" of 16 steps'
         raise KernelError("computes", {"text": text[:80]}, wrong, fix)
     indices, known = (time, later, *others), {operand.name: operand for operand in operands}
     value = Notation(right.strip(), frozenset(), indices, known).whole()
-    return Jump(name.strip(), indices, int(given[later]) - 1, value)
+    return Jump(name.strip(), indices, int(given[later]) - 1 + len(more), value, len(more))
+
+
+def read_given(text: str, operands: Iterable[Operand]) -> Claim:
+    """Return what an equation says an input is. Raises `KernelError` where it looks places up.
+
+    >>> X, S = Operand("X", "f32", ("T", "D")), Operand("S", "f32", ("D", "T"))
+    >>> print(read_given("X[t,d] = S[d,t]", (X, S)))
+    X[t,d] = S[d,t]
+    """
+    claim = read_claim(text, operands)
+    if not isinstance(claim, Claim):
+        wrong, fix = f"{quoted(text)} looks places up", 'write "X[t,d] = S[d,t]"'
+        raise KernelError("computes", {"text": text[:80]}, wrong, fix)
+    return claim
 
 
 def _read(extent: str, known: dict[str, Operand]) -> Index:

@@ -7,7 +7,7 @@ what it is one step on. Claims, and what loops hold, speak of it as of an operan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.operands import Operand
@@ -20,6 +20,7 @@ from pycute_xe.kernel.spec.expression import (
     Slot,
     Total,
     Where,
+    leaves,
 )
 from pycute_xe.signatures import checked_fields
 
@@ -47,12 +48,22 @@ class Recurrence:
         steps, *others = self.extents
         return Operand(self.name, "f32", (steps + 1, *others))
 
+    @property
+    def every_step(self) -> Expression:
+        """What a state is one step on; sums up to a step run as far as there are steps."""
+        steps = self.extents[0]
+        plain = not steps.is_constant
+        return self.step if plain else _as_far(self.step, self.indices[0], steps.offset)
+
     def __str__(self) -> str:
         """The two lines."""
         time, *others = self.indices
         first, later = (",".join((i, *others)) for i in ("0", f"{time}+1"))
-        pairs = zip(self.indices, self.extents, strict=True)
-        spans = ", ".join(f"{i} < {n}" for i, n in pairs if n.terms and not n.is_simple)
+        pairs = [*zip(self.indices, self.extents, strict=True)]
+        elements = [x for v in (self.start, self.step) for x in leaves(v) if isinstance(x, Element)]
+        plain = {str(i) for x in elements if x.operand != self.name for i in x.at}
+        bare = {i for i, n in pairs if i in plain and (n.is_simple or not n.terms)}
+        spans = ", ".join(f"{i} < {n}" for i, n in pairs if i not in bare)
         step = f"{self.step} for {spans}" if spans else self.step
         return f"{self.name}[{first}] = {self.start}\n{self.name}[{later}] = {step}"
 
@@ -86,24 +97,26 @@ def at_places(value: Expression, names: Mapping[str, Index], inner: str = "") ->
 class Jump:
     """``name[t+i, …] = value``: a state some steps on, of the one at ``t`` and what came between.
 
-    The first two of ``indices`` are ``t`` and ``i``, which is ``steps`` at most. It is claimed, and
-    never trusted: a verifier shows it by induction over ``i``.
+    The first two of ``indices`` are ``t``, a multiple of ``steps``, and ``i``. It is said of
+    ``first`` steps, 0 or 1, up to ``steps``: with 1 as ``name[t+i+1, …] = value``. It is claimed,
+    and never trusted: a verifier shows it by induction over ``i``.
     """
 
     name: str
     indices: tuple[str, ...]
     steps: int
     value: Expression
+    first: int = field(default=0, metadata={"later": True})
 
     def __str__(self) -> str:
         """As an equation."""
         time, later, *others = self.indices
-        place = ",".join((f"{time}+{later}", *others))
-        return f"{self.name}[{place}] = {self.value} for {later} < {self.steps + 1}"
+        place = ",".join((f"{time}+{later}" + "+1" * self.first, *others))
+        return f"{self.name}[{place}] = {self.value} for {later} < {self.steps + 1 - self.first}"
 
     def at(self, time: Index, later: Index, at: tuple[Index, ...], mark: str = "") -> Expression:
         """Return what the state is ``later`` steps behind a time, at other places."""
-        places = dict(zip(self.indices, (time, later, *at), strict=True))
+        places = dict(zip(self.indices, (time, later - self.first, *at), strict=True))
         return at_places(_as_far(self.value, self.indices[1], self.steps), places, mark)
 
 
@@ -197,11 +210,12 @@ class _Unfolding:
             return value
         if jump is not None:
             first = (time - later) // jump.steps * jump.steps
-            return value if first == time else jump.at(first, time - first, at[1:], mark)
+            from_here = first == time or later < jump.first
+            return value if from_here else jump.at(first, time - first, at[1:], mark)
         if not later:
             return value
         places = dict(zip(one.indices, (time - 1, *at[1:]), strict=True))
-        return self.value(at_places(one.step, places, mark), depth + 1)
+        return self.value(at_places(one.every_step, places, mark), depth + 1)
 
 
 def is_counted(index: Index, counters: frozenset[str]) -> bool:

@@ -1,22 +1,13 @@
-"""What a kernel should compute: an expression in index notation for each output.
-
-An element that a claim names must lie inside its operand for all sizes >= 1. An index is bounded
-from below by a linear form: a quotient lies between two such forms. What is not shown that way is
-tried at small sizes: a claim that names a place outside at all of them is refused. `verify` decides
-the rest.
-"""
+"""What a kernel should compute: an expression in index notation for each output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from itertools import islice, product
 from typing import TypeAlias
 
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError, plural
-from pycute_xe.kernel.index import Index, Quotient
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -30,236 +21,29 @@ from pycute_xe.kernel.spec.expression import (
     as_expression,
     check_depth,
     leaves,
-    parts,
+)
+from pycute_xe.kernel.spec.places import (
+    Situated,
+    is_inside,
+    is_positive,
+    never_negative,
+    outside,
+    situated_elements,
 )
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.tables import (
-    Assumption,
-    AtMost,
-    Distinct,
-    InRange,
-    Permutation,
-    Rising,
-    Runs,
-    Sorted,
-)
+from pycute_xe.kernel.spec.table_operands import check_tables, drawn
+from pycute_xe.kernel.spec.tables import Assumption, Tickets
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = [
-    "Guard",
-    "Situated",
-    "is_inside",
-    "never_negative",
-    "outside",
-    "situated_elements",
     "AnyClaim",
     "Claim",
     "Specification",
     "without_value",
 ]
-
-
-Guard: TypeAlias = "tuple[Index, Index]"
-"""``index < below``."""
-
-MOST_PROBLEMS, MOST_POINTS = 256, 256
-"""Sizes, and points of each, that are tried."""
-
-
-@dataclass(frozen=True)
-class Situated:
-    """An element with the ranges of the variables around it, and the conditions it is under.
-
-    ``ranges`` are the variables with their extents, outermost first; of ``guards`` each holds.
-    """
-
-    element: Element
-    ranges: tuple[tuple[str, Index], ...]
-    guards: tuple[Guard, ...] = ()
-
-    def __str__(self) -> str:
-        """The element."""
-        return str(self.element)
-
-
-def situated_elements(value: Expression, ranges: tuple[tuple[str, Index], ...]) -> list[Situated]:
-    """Return the elements that an expression names, operands that are looked up among them.
-
-    >>> m = Index("m")
-    >>> value = Where(m + 1, Index("M"), Element("A", (m + 1,)), Element("A", (m,)))
-    >>> [(str(one), len(one.guards)) for one in situated_elements(value, (("m", Index("M")),))]
-    [('A[m+1]', 1), ('A[m]', 1)]
-    """
-    return list(_situated(value, Situated(Element(""), ranges)))
-
-
-def _situated(value: Expression, around: Situated) -> Iterator[Situated]:
-    indices: tuple[Index, ...] = ()
-    match value:
-        case Element(_, at):
-            indices = at
-            if at:
-                yield replace(around, element=value)
-        case Total(_, over, body):
-            indices = tuple(extent for _, extent in over)
-            yield from _situated(body, replace(around, ranges=(*around.ranges, *over)))
-        case Where(index, below, then, otherwise):
-            indices = (index, below)
-            sides = ((then, (index, below)), (otherwise, (below, index + 1)))
-            for side, guard in sides:
-                yield from _situated(side, replace(around, guards=(*around.guards, guard)))
-        case _:
-            for part in parts(value):
-                yield from _situated(part, around)
-    for index in indices:
-        for looked in index.looked_up:
-            yield replace(around, element=Element(looked.operand, looked.at))
-
-
-def is_inside(one: Situated, extents: tuple[Index, ...]) -> bool:
-    """Whether bounds show that an element lies inside, whatever the sizes.
-
-    >>> m, inside = Index("m"), (("m", Index("M")),)
-    >>> is_inside(Situated(Element("A", (m // 8,)), inside), (Index("M", 7) // 8,))
-    True
-    >>> is_inside(Situated(Element("A", (m + 1,)), inside), (Index("M"),))
-    False
-    """
-    return all(
-        _is_positive(index, one) and _is_positive(extent - index - 1, one)
-        for index, extent in zip(one.element.at, extents, strict=True)
-    )
-
-
-def _is_positive(index: Index, one: Situated) -> bool:
-    """Whether an index is 0 or more, alone or because a guard's difference is."""
-    spare = [index, *(index - (below - guard - 1) for guard, below in one.guards)]
-    return any(never_negative(i, one.ranges) for i in spare)
-
-
-def never_negative(index: Index, ranges: tuple[tuple[str, Index], ...]) -> bool:
-    """Whether bounds show that an index is 0 or more, where variables run from 0 to extents.
-
-    >>> never_negative(Index("M") - 1 - Index("m"), (("m", Index("M")),))
-    True
-    """
-    if index.looked_up:
-        return False
-    bound = frozenset(name for name, _ in ranges)
-    form = _linear(index, Fraction(1), bound)
-    for name, extent in reversed(ranges):
-        scale = form.pop(name, Fraction(0))
-        if scale < 0:
-            if extent.looked_up:
-                return False
-            _add(form, _linear(extent - 1, scale, bound))
-    while quotients := [atom for atom in form if isinstance(atom, Quotient)]:
-        for atom in quotients:
-            _add(form, _quotient(atom, form.pop(atom), frozenset()))
-    offset = form.pop("", Fraction(0))
-    # An integer above -1 is 0 or more.
-    return all(scale >= 0 for scale in form.values()) and offset + sum(form.values()) > -1
-
-
-Form: TypeAlias = "dict[str | Quotient, Fraction]"
-"""Multiples of names and of quotients of sizes; the constant has no name."""
-
-
-def _linear(index: Index, scale: Fraction, bound: frozenset[str]) -> Form:
-    """Return a form that is at most ``scale * index``, quotients of variables resolved."""
-    form: Form = {"": scale * index.offset}
-    for atom, times in index.terms:
-        own = scale * times
-        if isinstance(atom, Quotient):
-            inner = atom.index.names & bound
-            _add(form, _quotient(atom, own, bound) if inner else {atom: own})
-        elif isinstance(atom, str):
-            _add(form, {atom: own})
-    return form
-
-
-def _quotient(atom: Quotient, scale: Fraction, bound: frozenset[str]) -> Form:
-    """Return a form that is at most a multiple of a quotient, between two exact ones."""
-    form = _linear(atom.index, scale / atom.divisor, bound)
-    if scale > 0:
-        _add(form, {"": -scale * (atom.divisor - 1) / atom.divisor})
-    return form
-
-
-def _add(form: Form, more: Form) -> None:
-    for name, scale in more.items():
-        form[name] = form.get(name, Fraction(0)) + scale
-
-
-def outside(one: Situated, extents: tuple[Index, ...]) -> dict[str, int] | None:
-    """Return sizes and variables at which an element lies outside, if it does at all small sizes.
-
-    At sizes of 1 indices agree that differ elsewhere: those are left out where others are tried.
-    What has a value at some sizes may be asked for those alone, and `verify` says where it has not.
-
-    >>> m = Index("m")
-    >>> outside(Situated(Element("A", (m + 1,)), (("m", Index("M")),)), (Index("M"),))
-    {'M': 2, 'm': 1}
-    """
-    pairs = zip(one.element.at, extents, strict=True)
-    points = (_outside_mode(one, index, extent) for index, extent in pairs)
-    return next((point for point in points if point is not None), None)
-
-
-def _outside_mode(one: Situated, index: Index, extent: Index) -> dict[str, int] | None:
-    guards = [part for guard in one.guards for part in guard]
-    needed = set[str]().union(*(part.names for part in (index, extent, *guards)))
-    ranges: list[tuple[str, Index]] = []
-    for name, count in reversed(one.ranges):
-        if name in needed:
-            ranges.insert(0, (name, count))
-            needed |= count.names
-    every = (index, extent, *guards, *(count for _, count in ranges))
-    if any(part.looked_up for part in every):
-        return None
-    sizes = sorted(needed - {name for name, _ in ranges})
-    steps = sorted({1, *(d for part in every for d in _steps(part))})
-    some = sorted({n for step in steps for n in (step - 1, step, step + 1, 2 * step + 1) if n > 1})
-    first: dict[str, int] | None = None
-    for problem in islice(product(some, repeat=len(sizes)), MOST_PROBLEMS):
-        env = dict(zip(sizes, problem, strict=True))
-        points = islice(_points(tuple(ranges), env, steps), MOST_POINTS)
-        wrong = (
-            point
-            for point in points
-            if all(left.at(point) < right.at(point) for left, right in one.guards)
-            and not 0 <= index.at(point) < extent.at(point)
-        )
-        witness = next(wrong, None)
-        if witness is None:
-            return None
-        first = first or witness
-    return first
-
-
-def _steps(index: Index) -> Iterator[int]:
-    """Yield the constants by which an index changes its way: divisors and offsets."""
-    yield abs(index.offset)
-    for atom, _ in index.terms:
-        if isinstance(atom, Quotient):
-            yield atom.divisor
-            yield from _steps(atom.index)
-
-
-def _points(
-    ranges: tuple[tuple[str, Index], ...], env: dict[str, int], steps: list[int]
-) -> Iterator[dict[str, int]]:
-    """Yield points of nested ranges: the first and the last of each, and those around steps."""
-    if not ranges:
-        yield env
-        return
-    (name, extent), rest = ranges[0], ranges[1:]
-    count = extent.at(env)
-    near = {n + d for n in (0, *steps) for d in (-1, 0, 1)} | {count - 1, count - 2}
-    for value in sorted(n for n in near if 0 <= n < count):
-        yield from _points(rest, {**env, name: value}, steps)
 
 
 @checked_fields
@@ -302,7 +86,9 @@ class Specification:
 
     ``value`` is read in real arithmetic but for the roundings and accumulators it names. Elements
     outside an operand do not occur, nor what no run is given: scratch, and what an output held.
-    Without claims it says what is taken for granted, and no more.
+    Without claims it says what is taken for granted, and no more. Inputs may be ``given`` as
+    elements of what is defined, or of other inputs: what another kernel claims. Roundings to
+    ``real`` types are left out of what is compared.
     Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
@@ -318,6 +104,9 @@ class Specification:
     defines: tuple[Recurrence, ...] = field(default=(), metadata={"later": True})
     tables: tuple[Assumption, ...] = field(default=(), metadata={"later": True})
     jumps: tuple[Jump, ...] = field(default=(), metadata={"later": True})
+    given: tuple[Claim, ...] = field(default=(), metadata={"later": True})
+    tickets: tuple[Tickets, ...] = field(default=(), metadata={"later": True})
+    real: tuple[Numeric, ...] = field(default=(), metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -340,15 +129,36 @@ class Specification:
         """Return the claim about an output, if there is one."""
         return next((claim for claim in self.claims if claim.output == output), None)
 
+    def value(self, output: str) -> Expression:
+        """Return what is claimed of an element of an output; `KernelError` as `of`.
+
+        Of tickets it is the element itself: the order of arrival decides it.
+        """
+        drawn = any(one.operand == output for one in self.tickets)
+        return Element(output, (Index("i"),)) if drawn else self.of(output).value
+
+    @typed
+    def without(self, assumption: Assumption) -> Specification:
+        """Return what is left where something is not assumed of tables.
+
+        Raises `KernelError` for what was not assumed.
+        """
+        left = tuple(one for one in self.tables if one != assumption)
+        if left == self.tables:
+            wrong = f"{assumption} is not assumed"
+            fix = "leave one of its `tables` out"
+            raise KernelError("without", {"assumption": assumption}, wrong, fix)
+        return replace(self, tables=left)
+
     @typed
     def check(self, operands: tuple[Operand, ...]) -> None:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
         _check_defined(self, known)
         for assumption in self.tables:
-            _check_tables(assumption, known)
+            check_tables(assumption, known)
         outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
-        claimed = [claim.output for claim in self.claims]
+        claimed = [claim.output for claim in self.claims] + [one.operand for one in self.tickets]
         if claimed and sorted(outputs) != sorted(claimed):
             raise KernelError(
                 "computes",
@@ -357,8 +167,20 @@ class Specification:
                 "claim each operand that is written, once",
             )
         known |= {one.name: one.operand for one in self.defines}
-        for claim in self.claims:
+        known |= {one.operand: drawn(one, known) for one in self.tickets}
+        for claim in (*self.given, *self.claims):
             _check_claim(claim, known)
+        for claim in self.given:
+            _check_input(claim, self, known)
+        for kind in self.real:
+            if kind.kind != "float":
+                wrong, fix = f"roundings to {kind} are not those of real numbers", "name floats"
+                raise KernelError("computes", {"real": kind}, wrong, fix)
+
+    @property
+    def granted(self) -> tuple[str, ...]:
+        """What is taken for granted of inputs, in words."""
+        return (*self.assumes, *(f"{claim.output} is given as {claim}" for claim in self.given))
 
     @property
     def rules(self) -> Rules:
@@ -367,39 +189,11 @@ class Specification:
 
     def __str__(self) -> str:
         """One equation a line, and the assumptions."""
-        lines = [*map(str, self.defines), *map(str, self.jumps), *map(str, self.claims)]
+        lines = [*map(str, self.defines), *map(str, self.jumps)]
+        lines += [f"given {claim}" for claim in self.given]
+        lines += [*map(str, self.tickets), *map(str, self.claims)]
+        lines += [f"without roundings to {kind}" for kind in self.real]
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
-
-
-def _check_tables(assumption: Assumption, known: dict[str, Operand]) -> None:
-    """Refuse an assumption on what is not a table of integers, or not one of its modes."""
-    for name in sorted(assumption.tables):
-        if name not in known or known[name].value_type.kind == "float":
-            wrong = f"{name} is not an operand of integers"
-            fix = "assume something of operands that are looked up"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        if known[name].role != "in":
-            wrong = f"{name} is written by the kernel, so that it is not a table"
-            fix = "assume something of inputs, and claim what is written"
-            raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-    match assumption:
-        case AtMost():
-            return
-        case Runs():
-            modes, extents = 1, {known[name].modes for name in assumption.tables}
-            if len(extents) > 1:
-                wrong = f"{assumption.starts} and {assumption.counts} are not equally long"
-                fix = "give both the extent of one mode"
-                raise KernelError("computes", {"assuming": assumption}, wrong, fix)
-        case InRange():
-            modes = len(assumption.at)
-        case Rising() | Sorted() | Distinct() | Permutation():
-            modes = 1
-    name = assumption.starts if isinstance(assumption, Runs) else assumption.operand
-    if len(known[name].modes) != modes:
-        count = len(known[name].modes)
-        wrong = f"{name} has {count} modes, the assumption speaks of {modes}"
-        raise KernelError("computes", {"assuming": assumption}, wrong, "give a table of as many")
 
 
 def _check_defined(specification: Specification, known: dict[str, Operand]) -> None:
@@ -418,8 +212,19 @@ def _check_defined(specification: Specification, known: dict[str, Operand]) -> N
             _check_value(line, value, dict(bound), inside)
             for element in situated_elements(value, bound):
                 _check_given(line, element, inside)
+                _check_earlier(line, element, dict(bound))
     for jump in specification.jumps:
         _check_jump(jump, specification, inside)
+
+
+def _check_earlier(line: Claim, one: Situated, bound: dict[str, Index]) -> None:
+    """Refuse a state that follows from itself, or from one behind it."""
+    name, time = line.output, line.indices[0]
+    if one.element.operand != name:
+        return
+    if time not in bound or not is_positive(Index(time) - one.element.at[0], one):
+        wrong = f"{one} is not known to be one of the states before it"
+        raise _unfit(line, wrong, f"define what {name} is at {time}+1 by {name} up to {time}")
 
 
 def _check_jump(jump: Jump, specification: Specification, known: dict[str, Operand]) -> None:
@@ -435,8 +240,22 @@ def _check_jump(jump: Jump, specification: Specification, known: dict[str, Opera
     if sum(other.name == jump.name for other in specification.jumps) > 1:
         raise _unfit(line, f"what {jump.name} is steps on is said twice", "say it once")
     steps, *extents = one.extents
-    ranges = (steps + 1, Index(None, jump.steps + 1), *extents)
+    ranges = (steps + 1, Index(None, jump.steps + 1 - jump.first), *extents)
     _check_value(line, jump.value, dict(zip(jump.indices, ranges, strict=True)), known)
+
+
+def _check_input(claim: Claim, specification: Specification, known: dict[str, Operand]) -> None:
+    """Refuse what is given of another operand than an input, or as anything but a state's."""
+    states = {one.name for one in specification.defines}
+    given = {other.output for other in specification.given}
+    if known[claim.output].role != "in" or claim.output in states:
+        wrong, fix = f"{claim.output} is not an input", "say what inputs are, and claim outputs"
+        raise _unfit(claim, wrong, fix)
+    if not isinstance(claim.value, Element) or claim.value.operand in given:
+        wrong = f"{claim.output} is not given as an element of what is defined, or of an input"
+        raise _unfit(claim, wrong, 'define it step by step, and write "X[m] = S[m]"')
+    if sum(other.output == claim.output for other in specification.given) > 1:
+        raise _unfit(claim, f"what {claim.output} is is given twice", "say it once")
 
 
 def _check_claim(claim: AnyClaim, known: dict[str, Operand]) -> None:
@@ -513,34 +332,46 @@ def without_value(element: Element, operand: Operand) -> tuple[str, str] | None:
 
 
 def _check_value(
-    claim: AnyClaim, value: Expression, bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim,
+    value: Expression,
+    bound: dict[str, Index],
+    known: dict[str, Operand],
+    under: tuple[tuple[str, Index], ...] = (),
 ) -> None:
-    """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs."""
+    """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs.
+
+    ``under`` are the ends that conditions around it give to some.
+    """
     inner: tuple[Expression, ...] = ()
     match value:
         case Element():
-            _check_element(claim, value, bound, known)
+            _check_element(claim, value, bound, known, under)
         case Total(_, over, body):
             taken = {name for name, _ in over} & (bound.keys() | _sizes(known))
             if taken:
                 raise _unfit(claim, f"{sorted(taken)[0]} is bound twice", "rename it")
             _check_names(claim, tuple(extent for _, extent in over), bound, known)
-            _check_value(claim, body, bound | dict(over), known)
+            _check_value(claim, body, bound | dict(over), known, under)
         case Apply(_, arguments):
             inner = arguments
         case Rounded(_, body):
             inner = (body,)
         case Where(index, below, then, otherwise):
             _check_names(claim, (index, below), bound, known)
-            inner = (then, otherwise)
+            _check_value(claim, then, bound, known, (*under, (str(index), below)))
+            inner = (otherwise,)
         case Const() | Slot():
             return
     for part in inner:
-        _check_value(claim, part, bound, known)
+        _check_value(claim, part, bound, known, under)
 
 
 def _check_element(
-    claim: AnyClaim, value: Element, bound: dict[str, Index], known: dict[str, Operand]
+    claim: AnyClaim,
+    value: Element,
+    bound: dict[str, Index],
+    known: dict[str, Operand],
+    under: tuple[tuple[str, Index], ...],
 ) -> None:
     operand = known.get(value.operand)
     if operand is None or len(operand.modes) != len(value.at):
@@ -549,12 +380,11 @@ def _check_element(
     _check_names(claim, value.at, bound, known)
     for index, extent in zip(value.at, operand.modes, strict=True):
         runs = bound.get(str(index))
-        if (
-            runs is not None
-            and runs != extent
-            and not runs.looked_up
-            and not never_negative(extent - runs, tuple(bound.items()))
-        ):
+        if runs is None:
+            continue
+        ends = (runs, *(end for name, end in under if name == str(index)))
+        left = (extent - end for end in ends if end != extent and not end.looked_up)
+        if len(ends) == sum(not never_negative(x, tuple(bound.items())) for x in left):
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
             raise _unfit(claim, wrong, "index it by what runs as far")
 

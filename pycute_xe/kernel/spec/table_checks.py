@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Arrays, Assumption, Law, Modes
+from pycute_xe.kernel.spec.tables import Arrays, Assumption, Bins, Law, Modes, Runs, Tickets
 
-__all__ = ["broken", "law_broken", "value_of"]
+__all__ = ["broken", "demand_kept", "law_broken", "tickets_broken", "value_of"]
+
+COUNTS = "how many entries name each"
+"""The table of counts that a run's tables have where bins are assumed."""
 
 MOST_PAIRS = 1 << 12
 """Pairs of places of a table at which laws are looked at one by one."""
+AT_ONCE = 1 << 22
+"""Combinations of places at which a law is looked at together."""
 
 _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "<": np.less,
@@ -33,6 +41,17 @@ def broken(
     >>> broken(Rising("starts", Index("T")), {"starts": (Index("U"),)}, starts, {"T": 2, "U": 3})
     {'i': 1, 'j': 2}
     """
+    match assumption:
+        case Tickets(name, of):
+            at = tickets_broken(_array(arrays[name]), _array(arrays[of]))
+            return None if at is None else {f"i{mode}": i for mode, i in enumerate(at)}
+        case Bins(name, of, to):
+            counts = _counts(_array(arrays[of]), modes[name][0].at(sizes))
+            runs = Runs(name, COUNTS, to)
+            extents, counted = {**modes, COUNTS: modes[name]}, {**arrays, COUNTS: counts}
+            return broken(runs, extents, counted, sizes)
+        case _:
+            pass
     for law in assumption.laws(modes):
         place = law_broken(law, arrays, sizes)
         if place is not None:
@@ -40,22 +59,75 @@ def broken(
     return None
 
 
+def tickets_broken(tickets: NDArray[Any], of: NDArray[Any]) -> tuple[int, ...] | None:
+    """Return a place at which tickets are none of entries; None where equal ones have 0, 1, 2, ….
+
+    >>> tickets_broken(np.array([1, 0, 0]), np.array([5, 3, 5]))
+    >>> tickets_broken(np.array([1, 0, 1]), np.array([5, 3, 5]))
+    (0,)
+    """
+    flat, own = of.ravel(), tickets.ravel()
+    order = np.lexsort((own, flat))
+    begins = np.searchsorted(flat[order], flat[order])
+    wrong = np.flatnonzero(own[order] != np.arange(own.size) - begins)
+    if not wrong.size:
+        return None
+    return tuple(int(i) for i in np.unravel_index(order[wrong[0]], of.shape))
+
+
+def _counts(of: NDArray[Any], extent: int) -> NDArray[np.int64]:
+    """Return how many entries name each number below an extent."""
+    inside = of[(of >= 0) & (of < extent)]
+    return np.bincount(inside.ravel().astype(np.int64), minlength=extent)
+
+
+def _array(table: Any) -> NDArray[Any]:
+    return table.whole() if hasattr(table, "whole") else np.asarray(table)
+
+
+def demand_kept(
+    verb: str,
+    kernel: str,
+    assumed: Sequence[Assumption],
+    modes: Modes,
+    tables: Mapping[str, Any],
+    sizes: Mapping[str, int],
+) -> None:
+    """Raise `InputError` in the name of a verb where tables break what is assumed of them.
+
+    >>> from pycute_xe.kernel.spec.tables import Rising
+    >>> assumed, modes = (Rising("starts", Index("T")),), {"starts": (Index("U"),)}
+    >>> demand_kept("run", "pooled", assumed, modes, {"starts": [0, 1, 2]}, {"T": 2, "U": 3})
+    """
+    arrays = {name: _array(tables[name]) for one in assumed for name in one.tables}
+    for one in assumed:
+        place = broken(one, modes, arrays, sizes)
+        if place is not None:
+            at = ", ".join(f"{name} = {value}" for name, value in place.items())
+            raise InputError(
+                verb,
+                {"kernel": kernel, "tables": ", ".join(sorted(one.tables))},
+                f"{one} is assumed, and is not so" + (f" at {at}" if at else ""),
+                "give tables that keep it",
+            )
+
+
 def law_broken(law: Law, arrays: Arrays, sizes: Mapping[str, int]) -> dict[str, int] | None:
     """Return values of its variables at which tables break a law; None where they keep it."""
     names = [name for name, _ in law.over]
     extents = [max(0, extent.at(sizes)) for _, extent in law.over]
-    if _is_of_pairs(law) and extents[0] * extents[1] > MOST_PAIRS:
+    if law.of_pairs and math.prod(extents) > MOST_PAIRS:
         return _broken_pairs(law, arrays, sizes, extents[0])
-    grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if names else ()
-    return _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
-
-
-def _is_of_pairs(law: Law) -> bool:
-    """Whether a law compares each two entries of one table with one mode."""
-    looked = [x for one, other, _ in law.then for x in (*one.looked_up, *other.looked_up)]
-    same = len({x.operand for x in looked}) == 1 and all(len(x.at) == 1 for x in looked)
-    pair = tuple(Index(name) for name, _ in law.over)
-    return len(looked) == len(pair) == 2 and same and (*pair, "<") in law.when
+    if not names:
+        return _broken_at(law, arrays, sizes, {})
+    rows = max(1, AT_ONCE // max(1, math.prod(extents[1:])))
+    for first in range(0, extents[0], rows):
+        own = slice(first, min(first + rows, extents[0]))
+        grids = np.ogrid[(own, *(slice(0, n) for n in extents[1:]))]
+        place = _broken_at(law, arrays, sizes, dict(zip(names, grids, strict=True)))
+        if place is not None:
+            return place
+    return None
 
 
 def _broken_pairs(

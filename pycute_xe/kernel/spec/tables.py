@@ -1,7 +1,8 @@
 """What is assumed of tables: integer operands that say how long things are and where they lie.
 
-The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`, `Runs`. Each
-says its laws, which a proof takes for granted and `table_checks` looks for in the tables of a run.
+The list is closed: `InRange`, `Rising`, `AtMost`, `Distinct`, `Sorted`, `Permutation`, `Runs`,
+`Bins` and `Tickets`. Each says its laws, which a proof takes for granted and `table_checks` looks
+for in the tables of a run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pycute_xe.signatures import checked_fields
 __all__ = [
     "Assumption",
     "AtMost",
+    "Bins",
     "Distinct",
     "InRange",
     "Law",
@@ -24,8 +26,10 @@ __all__ = [
     "Rising",
     "Runs",
     "Sorted",
+    "Tickets",
     "pigeonholes",
     "strict_laws",
+    "ticket_laws",
 ]
 
 Relation: TypeAlias = "tuple[Index, Index, str]"
@@ -64,6 +68,13 @@ class Law:
         """The lookups of which it speaks."""
         every = [i for one, other, _ in (*self.when, *self.then) for i in (one, other)]
         return tuple(dict.fromkeys(x for index in every for x in index.looked_up))
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The names of extents of which it speaks."""
+        every = [i for one, other, _ in (*self.when, *self.then) for i in (one, other)]
+        every += [extent for _, extent in self.over]
+        return frozenset(n for i in every for n in i.names) - {name for name, _ in self.over}
 
     def ranges(self, named: Mapping[str, Index]) -> Iterator[Relation]:
         """Yield that the variables run inside, where that has to be said of their values."""
@@ -338,7 +349,115 @@ class Runs:
         return f"{self.starts}[i] to {end} lie one behind the other in 0 to {self.to}"
 
 
-Assumption: TypeAlias = InRange | Rising | AtMost | Distinct | Sorted | Permutation | Runs
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """A table says where the bin of each number begins: it has room for all entries that name it.
+
+    Bins lie one behind the other; places between them, and behind the last one, are of none.
+
+    >>> print(Bins("offsets", "ids", Index("R")))
+    bins of ids begin at offsets, one behind the other in 0 to R
+    """
+
+    operand: str
+    of: str
+    to: Index
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand, self.of})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says of where bins begin; a run counts what is in them, too."""
+        (extent,) = modes[self.operand]
+        entry = _element(self.operand, Index("i"))
+        bounds = ((Index(), entry, "<="), (entry, self.to, "<="))
+        return (_rises(self.operand, extent), Law((("i", extent),), (), bounds, True, True))
+
+    def changed(self, change: Change) -> Bins:
+        """Return it with other names."""
+        return Bins(change.thing(self.operand), change.thing(self.of), change.index(self.to))
+
+    def __str__(self) -> str:
+        """In words."""
+        inside = f"one behind the other in 0 to {self.to}"
+        return f"bins of {self.of} begin at {self.operand}, {inside}"
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class Tickets:
+    """A table numbers the entries of another: equal ones have the tickets 0, 1, 2, …, each once.
+
+    Which of them has which is open: it is the order of arrival.
+
+    >>> print(Tickets("places", "ids"))
+    places are tickets of ids
+    """
+
+    operand: str
+    of: str
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        return frozenset({self.operand, self.of})
+
+    def laws(self, modes: Modes) -> tuple[Law, ...]:
+        """Return what it says of one entry, and of two; that none is left out is seen in a run."""
+        over = _places(modes[self.operand])
+        own = tuple(Index(name) for name, _ in over)
+        least = Law(over, (), ((Index(), _element(self.operand, *own), "<="),), total=True)
+
+        def apart(one: tuple[Index, ...], other: tuple[Index, ...]) -> tuple[Relation, ...]:
+            sides = (
+                (_element(name, *one), _element(name, *other)) for name in (self.of, self.operand)
+            )
+            return tuple((mine, yours, "!=") for mine, yours in sides)
+
+        return (least, *_of_two_places(over, apart))
+
+    def changed(self, change: Change) -> Tickets:
+        """Return it with other names."""
+        return Tickets(change.thing(self.operand), change.thing(self.of))
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.operand} are tickets of {self.of}"
+
+
+Assumption: TypeAlias = (
+    InRange | Rising | AtMost | Distinct | Sorted | Permutation | Runs | Bins | Tickets
+)
+
+
+def ticket_laws(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[Law]:
+    """Yield what follows for tickets of what has bins: a bin's start and a ticket are inside of it.
+
+    >>> assumed = (Bins("offsets", "ids", Index("R")), Tickets("places", "ids"))
+    >>> modes = {"offsets": (Index("E"),), "ids": (Index("T"),), "places": (Index("T"),)}
+    >>> inside, apart = (law.then[0] for law in ticket_laws(assumed, modes))
+    >>> print(*inside, *apart)
+    offsets[ids[i0]]+places[i0] R < offsets[ids[i0]]+places[i0] offsets[ids[j0]]+places[j0] !=
+    """
+    for bins in (x for x in assumed if isinstance(x, Bins)):
+        for tickets in (x for x in assumed if isinstance(x, Tickets) and x.of == bins.of):
+            yield from _in_bins(bins, tickets, modes)
+
+
+def _in_bins(bins: Bins, tickets: Tickets, modes: Modes) -> Iterator[Law]:
+    over, (extent,) = _places(modes[bins.of]), modes[bins.operand]
+    here = tuple(Index(name) for name, _ in over)
+
+    def row(at: tuple[Index, ...]) -> Index:
+        return _element(bins.operand, _element(bins.of, *at)) + _element(tickets.operand, *at)
+
+    whose = _element(bins.of, *here)
+    known = ((Index(None, -1), whose, "<"), (whose, extent, "<"))
+    yield Law(over, known, ((row(here), bins.to, "<"),))
+    yield from _of_two_places(over, lambda one, other: ((row(one), row(other), "!="),))
 
 
 def pigeonholes(assumed: tuple[Assumption, ...], modes: Modes) -> Iterator[tuple[Index, Index]]:
@@ -427,6 +546,24 @@ def _tables(*indices: Index) -> frozenset[str]:
 
 def _element(operand: str, *at: Index) -> Index:
     return Index.element(operand, *at)
+
+
+def _places(extents: tuple[Index, ...]) -> tuple[tuple[str, Index], ...]:
+    """Return a variable for each mode of a table, with how far it runs."""
+    return tuple((f"i{number}", extent) for number, extent in enumerate(extents))
+
+
+def _of_two_places(
+    over: tuple[tuple[str, Index], ...],
+    then: Callable[[tuple[Index, ...], tuple[Index, ...]], tuple[Relation, ...]],
+) -> Iterator[Law]:
+    """Yield what is so of two places of a table, one of which comes before the other."""
+    others = tuple((f"j{number}", extent) for number, (_, extent) in enumerate(over))
+    one, other = (tuple(Index(name) for name, _ in side) for side in (over, others))
+    for mode in range(len(over)):
+        same: tuple[Relation, ...] = tuple((one[i], other[i], "=") for i in range(mode))
+        when = (*same, (one[mode], other[mode], "<"))
+        yield Law((*over, *others), when, then(one, other), total=True)
 
 
 def _rises(operand: str, extent: Index) -> Law:

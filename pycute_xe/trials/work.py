@@ -1,0 +1,55 @@
+"""How much a run does, counted in work, so that two runs of one question agree on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from math import prod
+
+from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Mma, Prefetch, Store
+from pycute_xe.kernel.ir.kernel import work_in
+from pycute_xe.kernel.ir.statements import Statement
+
+__all__ = ["work_of_subgroup"]
+
+GROUP = 150
+STATEMENT = 16
+MESSAGE = 12
+BYTES_A_UNIT = 256
+PRODUCTS_A_UNIT = 512
+
+
+def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    """Return about how much one subgroup does, a unit for each 256 bytes or 512 products.
+
+    A statement is 16 units more, a message 12, a work-group 150 for all of its subgroups. Bounds of
+    loops that depend on variables are taken where those are 0, on elements of operands as one trip.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),
+    ...     ((1, 1, 1), (1, 1, 0))), stages=0)
+    >>> one, two = (work_of_subgroup(gemm, {"M": 1, "N": 1, "K": k}) for k in (16, 32))
+    >>> two > one
+    True
+    """
+    names = dict(sizes) | {name: 0 for name, _ in kernel.grid} | {"subgroup": 0}
+    return -(-GROUP // kernel.subgroups) + work_in(kernel.body, names, partial(_cost, kernel))
+
+
+def _cost(kernel: Kernel, statement: Statement) -> int:
+    return STATEMENT + (0 if isinstance(statement, (Loop, If)) else _once(kernel, statement))
+
+
+def _once(kernel: Kernel, statement: Statement) -> int:
+    if isinstance(statement, Mma):
+        m, n, k = statement.mma.tile_mnk
+        return m * n * k // kernel.subgroups // PRODUCTS_A_UNIT
+    touched = statement.touched
+    names = {*touched.reads, *touched.writes, *touched.updates}
+    nbytes = sum(kernel.fragment(name).bytes for name in names)
+    messages = 0
+    if isinstance(statement, (Load, Store, AtomicStore, Prefetch)):
+        messages = statement.copy.messages
+        block = statement.copy.block
+        nbytes = messages * prod((block.width, block.height)) * block.value_type.bits // 8
+    return messages * MESSAGE + nbytes // BYTES_A_UNIT
