@@ -17,6 +17,7 @@ import numpy as np
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.arrays.evaluation import looked_up
 from pycute_xe.executing.arrays.terms import Axis, Field, constants, index_field, points_of
+from pycute_xe.executing.space import given
 from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.operands import shape_of
@@ -91,6 +92,8 @@ def _tickets(
     """Return what a statement leaves of its tickets: how many work-groups before drew there."""
 
     def look_up(operand: str, at: tuple[Field, ...]) -> Field:
+        if operand not in inputs:
+            given("run", kernel, inputs)(operand, ())  # says what is missing
         return looked_up(inputs[operand], at)
 
     (points,) = points_of(kernel, sizes, (), look_up, together=True)

@@ -128,19 +128,19 @@ def _blocks(scan: Scan) -> list[_Block]:
 def _followed(scan: Scan) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return the state of each fragment behind the loop, and what is kept of each trip's."""
     blocks = _blocks(scan)
-    parts = [block.followed() for block in blocks]
+    ended = [block.followed() for block in blocks]
     if len(blocks) == 1:
-        return parts[0]
+        return ended[0]
     out: tuple[dict[str, Array], dict[str, Array]] = {}, {}
     for name, part in scan.parts.items():
         own = scan.lines_of(part)
         shape = tuple(scan.lines[i].size for i in own)
         into = tuple(tuple(slice(x.ranges[i].start, x.ranges[i].stop) for i in own) for x in blocks)
-        out[0][name] = _put_together(shape, into, *(state[name] for state, _ in parts))
+        out[0][name] = _put_together(shape, into, *(state[name] for state, _ in ended))
         if name in scan.kept:
             whole, every = (len(scan.trips) + 1, *shape), slice(None)
             into = tuple((every, *where) for where in into)
-            out[1][name] = _put_together(whole, into, *(kept[name] for _, kept in parts))
+            out[1][name] = _put_together(whole, into, *(kept[name] for _, kept in ended))
     return out
 
 
