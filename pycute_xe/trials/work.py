@@ -23,7 +23,8 @@ def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
     """Return about how much one subgroup does, a unit for each 256 bytes or 512 products.
 
     A statement is 16 units more, a message 12, a work-group 150 for all of its subgroups. Bounds of
-    loops that depend on variables are taken where those are 0, on elements of operands as one trip.
+    loops that depend on the grid are taken where that is 0, on a loop around them at its middle
+    trip, on elements of operands as one trip.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),

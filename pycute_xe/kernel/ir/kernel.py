@@ -181,15 +181,20 @@ def groups_in(kernel: Kernel, sizes: Mapping[str, int]) -> int:
 def work_in(
     body: tuple[Statement, ...], names: Mapping[str, int], cost: Callable[[Statement], int]
 ) -> int:
-    """Return what statements cost together, a loop as often as it repeats them; 1 if unknown."""
+    """Return what statements cost together, a loop as often as it repeats them; 1 if unknown.
+
+    Loops inside it are as long as they are at its middle trip.
+    """
     total = 0
     for statement in body:
         total += cost(statement)
         if isinstance(statement, Loop):
-            count = 1
+            count, middle = 1, 0
             with suppress(CuteError):
-                count = max(0, statement.stop.at(names) - statement.start.at(names))
-            total += count * work_in(statement.body, {**names, statement.var: 0}, cost)
+                start = statement.start.at(names)
+                count = max(0, statement.stop.at(names) - start)
+                middle = start + count // 2
+            total += count * work_in(statement.body, {**names, statement.var: middle}, cost)
         elif isinstance(statement, If):
             total += work_in(statement.body, names, cost)
     return total
