@@ -10,7 +10,7 @@ import serving_kinds as served
 
 import pycute_xe as cx
 from pycute_xe import kernel as kinds
-from pycute_xe.kernel import Index, Kernel
+from pycute_xe.kernel import Index, Kernel, KernelBuilder
 
 
 def agree(made: Kernel, given: dict[str, Any]) -> Any:
@@ -139,3 +139,28 @@ def test_an_inner_loop_begins_with_the_state_of_the_trip_around_it(times: int) -
     found = agree(k.build(), given)
     np.testing.assert_allclose(found[0], np.stack(states), rtol=1e-5)
     np.testing.assert_allclose(found[1], s, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("first", "factor", "wanted"),
+    [(0, np.inf, np.nan), (1, np.inf, np.inf), (3e38, 1e-30, 4 * 3e8)],
+)
+def test_a_factor_of_a_sum_meets_each_of_its_terms(
+    first: float, factor: float, wanted: float
+) -> None:
+    k = KernelBuilder("scaled", 1)
+    x, scale = k.input("x", "f32", ("M", "K", 16)), k.input("scale", "f32", ("M",))
+    out = k.output("out", "f32", ("M", 16))
+    (m,) = k.grid(m="M")
+    k.fill("acc", k.parts((1, 16), (1, 1)))
+    with k.loop("j", 0, Index("K")) as j:
+        k.load("a", x, (1, 16), at=(m, j, 0))
+        k.load("by", scale, k.one("acc"), at=(m,))
+        k.map("acc", "acc + a*by")
+    k.store(out, "acc", at=(m, 0))
+    given = np.full((1, 4, 16), 3e38 if first > 1 else 1, "f4")
+    given[:, 0] = first
+    scales = np.array([factor], "f4")
+    for executor in ("fast", "reference"):
+        made = cx.run(k.build(), given, scales, executor=executor)
+        np.testing.assert_allclose(made, np.full((1, 16), wanted, "f4"), rtol=1e-6)

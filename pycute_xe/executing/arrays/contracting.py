@@ -244,10 +244,16 @@ def _with_tests(factors: list[Value], tests: list[tuple[Field, bool]]) -> list[V
 
 
 def product_value(ev: Evaluation, term: Lifted) -> Value:
-    """Return the value of a sum, by its factors where it is one of float32."""
-    if not _is_sum(term):
-        return _others(ev, term)
-    return _product(ev, term).value()
+    """Return the value of a sum, by its factors where it is one of float32.
+
+    Where that is not finite it is added term by term: a factor of infinity may meet a zero there,
+    and a sum may overflow of which a small factor was taken out.
+    """
+    if _is_sum(term):
+        value = _product(ev, term).value()
+        if is_finite(value):
+            return value
+    return _others(ev, term)
 
 
 _others = VALUES[Summed]

@@ -49,7 +49,6 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.numeric import as_numeric
 
 __all__ = [
     "apart_of",
@@ -320,7 +319,6 @@ def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[s
     return frozenset(variables - bound)
 
 
-F32 = as_numeric("f32")
 ROOM = 1 << 23
 """Numbers of a table of places."""
 
@@ -457,39 +455,8 @@ def _totalled(
     body = inner.of(node.body)
     names, more = bounds_of(tuple(over))
     given = node.how, tuple(over), node.type
-    order = _order(body, tile) if tiles else None
-    outside = tuple[Lifted, ...]()
-    if tiles and len(tiles) == len(node.over) and (node.how, node.type) == ("sum", F32):
-        body, outside = _taken_out(walk.lifter, body, names)
     summed = walk.lifter.make(Summed, given, (body,), (), names, more - names)
-    for one in outside:
-        summed = walk.lifter.make(Call, ("mul", F32), (summed, one))
-    return summed, order
-
-
-def _taken_out(
-    lifter: Lifter, body: Lifted, names: frozenset[str]
-) -> tuple[Lifted, tuple[Lifted, ...]]:
-    """Return what is left of a sum's body without factors that are the same in all of its terms."""
-    factors = _factors(body)
-    outside = tuple(x for x in factors if not x.names & names)
-    inside = [x for x in factors if x.names & names]
-    if not inside or not outside:
-        return body, ()
-    left = inside[0]
-    for one in inside[1:]:
-        left = lifter.make(Call, ("mul", F32), (left, one))
-    return left, outside
-
-
-def _factors(term: Lifted) -> list[Lifted]:
-    """Return what is multiplied to make a term of float32, zeros that are added left out."""
-    if term.kind is Call and term.given == ("mul", F32):
-        return [x for part in term.parts for x in _factors(part)]
-    if term.kind is Call and term.given == ("add", F32):
-        rest = [x for x in term.parts if x.kind is not Number or x.given[0] != 0]
-        return _factors(rest[0]) if len(rest) == 1 else [term]
-    return [term]
+    return summed, _order(body, tile) if tiles else None
 
 
 def _other(name: str, used: set[str]) -> str:
