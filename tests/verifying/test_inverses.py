@@ -265,8 +265,10 @@ START, STEP = "S[0,d] = 0", "S[t+1,d] = S[t,d] + x[t,d]"
         (("S[0,d] = S[0,d]", STEP), "", "not known to be one of the states before"),
         ((START, STEP), "y[t,d] = S[t,d]", "y is not an input"),
         ((START, STEP), "x[t,d] = 2*S[t,d]", "not given as an element of what is defined"),
-        ((START, STEP), "x[t,d] = x[t,d]", "not given as an element of what is defined"),
-        ((START, STEP), "x[t] = S[t,0]", "x has 2 modes"),
+        ((START, STEP), "x[t,d] = x[t,d]", "what follows from x, which is given itself"),
+        ((START, STEP), "x[t,d] = S[t,d]", "what follows from x, which is given itself"),
+        ((START, STEP), "z[t,d] = S[t,d]", "z is not an input"),
+        ((START, "S[t+1,d] = 1 for t < T, d < 16"), "x[t] = S[t,0]", "x has 2 modes"),
     ],
 )
 def test_what_defines_or_gives_nothing_is_refused(
@@ -277,13 +279,20 @@ def test_what_defines_or_gives_nothing_is_refused(
 
 
 def test_an_input_is_given_once() -> None:
-    summing(START, STEP, given="x[t,d] = S[t,d]")
     k = KernelBuilder("twice", 1)
     k.input("x", "f32", ("T", 16))
     k.defines(START, "S[t+1,d] = S[t,d] + 1 for t < T, d < 16")
     k.given("x[t,d] = S[t,d]")
     with pytest.raises(KernelError, match="given twice"):
         k.given("x[t,d] = S[t+1,d]")
+
+
+def test_a_state_follows_from_those_that_are_defined_before_it() -> None:
+    computes = rule().computes
+    assert computes is not None
+    turned = dataclasses.replace(computes, defines=computes.defines[::-1])
+    with pytest.raises(KernelError, match="is not"):
+        turned.check(rule().operands)
 
 
 @pytest.mark.parametrize("chunk", [0, -16, 8, 24])

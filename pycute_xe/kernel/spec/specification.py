@@ -168,10 +168,10 @@ class Specification:
             )
         known |= {one.name: one.operand for one in self.defines}
         known |= {one.operand: drawn(one, known) for one in self.tickets}
+        for claim in self.given:
+            _check_input(claim, self, operands)
         for claim in (*self.given, *self.claims):
             _check_claim(claim, known)
-        for claim in self.given:
-            _check_input(claim, self, known)
         for kind in self.real:
             if kind.kind != "float":
                 wrong, fix = f"roundings to {kind} are not those of real numbers", "name floats"
@@ -204,8 +204,9 @@ def _check_defined(specification: Specification, known: dict[str, Operand]) -> N
     if twice is not None:
         wrong = f"{twice} is defined, and stands for something else"
         raise KernelError("computes", {"name": twice}, wrong, "use another name")
-    inside = known | {one.name: one.operand for one in specification.defines}
+    inside = dict(known)  # and what is defined before it, so that none follows from itself
     for one in specification.defines:
+        inside[one.name] = one.operand
         ranges = tuple(zip(one.indices, one.extents, strict=True))
         for value, bound in ((one.start, ranges[1:]), (one.step, ranges)):
             line = Claim(one.name, one.indices, value)
@@ -244,18 +245,35 @@ def _check_jump(jump: Jump, specification: Specification, known: dict[str, Opera
     _check_value(line, jump.value, dict(zip(jump.indices, ranges, strict=True)), known)
 
 
-def _check_input(claim: Claim, specification: Specification, known: dict[str, Operand]) -> None:
-    """Refuse what is given of another operand than an input, or as anything but a state's."""
-    states = {one.name for one in specification.defines}
+def _check_input(claim: Claim, specification: Specification, operands: tuple[Operand, ...]) -> None:
+    """Refuse what is given of anything but an input, or as what follows from such inputs."""
+    roles = {operand.name: operand.role for operand in operands}
     given = {other.output for other in specification.given}
-    if known[claim.output].role != "in" or claim.output in states:
+    if roles.get(claim.output) != "in":
         wrong, fix = f"{claim.output} is not an input", "say what inputs are, and claim outputs"
         raise _unfit(claim, wrong, fix)
-    if not isinstance(claim.value, Element) or claim.value.operand in given:
+    drawn = {one.operand for one in specification.tickets}
+    if not isinstance(claim.value, Element) or claim.value.operand in drawn:
         wrong = f"{claim.output} is not given as an element of what is defined, or of an input"
         raise _unfit(claim, wrong, 'define it step by step, and write "X[m] = S[m]"')
+    if circle := sorted(given & set(_followed(claim.value, specification))):
+        wrong = f"{claim.output} is given as what follows from {circle[0]}, which is given itself"
+        raise _unfit(claim, wrong, "give it as what other inputs are, or follows from these")
     if sum(other.output == claim.output for other in specification.given) > 1:
         raise _unfit(claim, f"what {claim.output} is is given twice", "say it once")
+
+
+def _followed(value: Expression, specification: Specification) -> list[str]:
+    """Return the operands and states of an expression, and those from which these follow."""
+    out: list[str] = []
+    values = [value]
+    for one in values:
+        for name in dict.fromkeys(x.element.operand for x in situated_elements(one, ())):
+            if name not in out:
+                out.append(name)
+                states = (s for s in specification.defines if s.name == name)
+                values += [x for s in states for x in (s.start, s.step)]
+    return out
 
 
 def _check_claim(claim: AnyClaim, known: dict[str, Operand]) -> None:
