@@ -142,9 +142,8 @@ def _read(
         return "undecided", None, "\n".join(dict.fromkeys(reasons))
     tables = {name: array_of(entries) for name, entries in place.tables.items()}
     modes = {o.name: o.modes for o in kernel.operands}
-    if (
-        assumption.tables <= tables.keys()
-        and broken(assumption, modes, tables, place.sizes) is None
-    ):
+    if not assumption.tables <= tables.keys():
+        return "undecided", None, f"the kernel is wrong without it, whatever tables hold: {place}"
+    if broken(assumption, modes, tables, place.sizes) is None:
         return "undecided", None, f"the kernel is wrong where it is so, too: {place}"
     return "needed", place, ""

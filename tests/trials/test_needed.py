@@ -17,7 +17,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel import AtMost, Distinct, Index, InRange, Kernel, KernelBuilder, Sorted
 from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.spec.table_checks import broken
-from pycute_xe.trials import NeededAssumptions
+from pycute_xe.trials import NeededAssumptions, needed
 
 
 def attention(**options: Any) -> Kernel:
@@ -124,6 +124,21 @@ def test_of_a_wrong_kernel_nothing_is_said() -> None:
     found = cx.needed_assumptions(gathered(INSIDE, late=1))
     assert [row.answer for row in found.rows] == ["undecided"]
     assert "wrong with all of its assumptions" in found.rows[0].reason
+
+
+def test_a_counterexample_without_tables_shows_no_assumption_to_be_needed() -> None:
+    kernel = gathered(Sorted("order"))
+    verdict = cx.verify(kernel)
+    assert verdict.counterexample is not None
+    proofs = tuple(
+        replace(x, counterexample=x.counterexample and replace(x.counterexample, tables={}))
+        for x in verdict.proofs
+    )
+    least = replace(verdict.counterexample, tables={})
+    answer, place, _ = needed._read(  # pyright: ignore[reportPrivateUsage]
+        kernel, Sorted("order"), replace(verdict, proofs=proofs, counterexample=least)
+    )
+    assert (answer, place) == ("undecided", None)
 
 
 def test_what_is_not_decided_is_said_so() -> None:
