@@ -120,6 +120,10 @@ class _Dealt:
         bound = {extent for name in shapes for extent in kernel.operand(name).extents}
         others = set(kernel.sizes) - _names([*self.deciding, *counts, *extents]) - bound
         given = {name: _integer(name, x) for name, x in tables.items() if name in kernel.sizes}
+        small = next((name for name, size in given.items() if size < 1), None)
+        if small is not None:
+            wrong = f"{small} is {given[small]}, not a size of 1 or more"
+            raise InputError("draw", {"tables": small}, wrong, f'write "{small}": 16')
         for name, shape in shapes.items():  # as starts[E+1] has one entry more than E
             for mode, extent in zip(kernel.operand(name).modes, shape, strict=True):
                 for size in mode.names:

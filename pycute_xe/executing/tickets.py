@@ -23,6 +23,8 @@ from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.serving.dealt import dealt_tiles
 
+FIX = "give tables whose entries lie inside, and assume it by InRange"
+
 __all__ = ["takings", "takes_tickets", "with_tickets"]
 
 
@@ -105,7 +107,7 @@ def _tickets(
         places = [index_field(i, env, look_up).over((axis,)) for i in at]
         pairs = zip(places, shape, strict=True)
         if any(((x < 0) | (x >= n)).any() for x, n in pairs):
-            raise KernelError("run", {"operand": operand}, f"a place in {operand} is outside", "")
+            raise KernelError("run", {"operand": operand}, f"a place in {operand} is outside", FIX)
         return np.ravel_multi_index(places, shape), shape
 
     counter, _ = flat(take.operand, take.at)

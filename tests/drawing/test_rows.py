@@ -188,6 +188,7 @@ def test_rows_of_two_work_groups_are_marked() -> None:
         ({"starts": [0, 3], "longest": 17, "T": 23, "X": 1}, None, InputError, "X is neither"),
         ({"starts": "abc", "longest": 17, "T": 23}, None, InputError, "starts has 1 mode"),
         ({"starts": [0, 3.5], "longest": 17, "T": 23}, None, InputError, "3.5 is not an integer"),
+        ({"starts": [0, 3], "longest": 17, "T": 0}, None, InputError, "T is 0, not a size of 1"),
         ({"starts": [0, 3], "longest": 17, "T": "x"}, None, InputError, "'x' is not an integer"),
         ({"starts": [[0], [3, 4]], "longest": 17, "T": 23}, None, InputError, "one length"),
         ({"starts": [0, 3], "longest": 17, "T": 23}, "starts", ShapeError, "one of D, A, B"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.errors import KernelError, plural
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -20,11 +21,13 @@ def moe_permute(top: int = 2, *, kind: str = "bf16", width: int = 64) -> Kernel:
     begin. A work-group takes a ticket of its expert: row ``offsets[e] + ticket`` of A (R, K)
     becomes the token, and ``places[j,t]`` keeps the ticket. Which row is a token's is decided in a
     run; claimed is that tickets of an expert are 0, 1, 2, …, and that A holds the tokens there.
-    C++: vLLM's ``moe_permute``, the second half of ``moe_align_block_size``.
+    C++: vLLM's ``moe_permute``, the second half of ``moe_align_block_size``. Raises `KernelError`
+    for a ``top`` below 1.
 
     >>> print(*moe_permute().outputs, sep="; ")
     A[R,K] bf16 row-major; places[2,T] s32 row-major
     """
+    _demand_experts("moe_permute", top)
     k = KernelBuilder("moe_permute", 1)
     X = k.input("X", kind, ("T", "K"))
     k.input("ids", "s32", (top, "T"))
@@ -49,12 +52,13 @@ def moe_combine(
     """Return ``D[t,n] = sum(j, weights[j,t] * Y[offsets[ids[j,t]] + places[j,t], n])``.
 
     Y (R, N), of ``kind``, are what experts made of the rows that `moe_permute` gave them; the other
-    operands are its own and those of `moe_routing`.
+    operands are its own and those of `moe_routing`. Raises `KernelError` for a ``top`` below 1.
 
     >>> print(*moe_combine().inputs, sep="; ")
     Y[R,N] bf16 row-major; weights[2,T] f32 row-major; ids[2,T] s32 row-major; \
 places[2,T] s32 row-major; offsets[E] s32
     """
+    _demand_experts("moe_combine", top)
     k = KernelBuilder("moe_combine", 1)
     Y, weights = k.input("Y", kind, ("R", "N")), k.input("weights", "f32", (top, "T"))
     for name in ("ids", "places"):
@@ -78,3 +82,10 @@ places[2,T] s32 row-major; offsets[E] s32
     k.assume(InRange("ids", Index("E"), ("j", "t")))
     rows = (f"weights[{j},t]*Y[offsets[ids[{j},t]]+places[{j},t],n]" for j in range(top))
     return k.build(f"D[t,n] = {rounded(d_type, ' + '.join(rows))}")
+
+
+def _demand_experts(name: str, top: int) -> None:
+    """Refuse tokens without experts."""
+    if top < 1:
+        wrong = f"a token has {plural(top, 'expert')}"
+        raise KernelError(name, {"top": top}, wrong, "use top=2")
