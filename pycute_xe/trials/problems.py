@@ -137,8 +137,8 @@ INEXACT = Data("eighths", Grain(1 / 4, 1 / 8), Grain(1 / 2, 1 / 8))
 def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data | None:
     """Return the first data on which everything that is claimed is exact, None for none."""
     claims = kernel.computes.claims if kernel.computes is not None else ()
-    if kernel.computes is not None and kernel.computes.defines:
-        return None  # what a state comes to is not bounded by its inputs
+    if kernel.computes is not None and (kernel.computes.defines or kernel.computes.real):
+        return None  # inputs do not bound what states come to; a run rounds what is read as real
     floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
     bits = min((kind.row.significand or 24 for kind in floats), default=24)
     summed = _summed(kernel)
@@ -440,10 +440,10 @@ def problems(
 ) -> Iterator[tuple[dict[str, int], Data | None, int]]:
     """Yield the sizes of a trial, each with its data and a seed."""
     least, telling = least_sizes(kernel, fixed), telling_sizes(kernel, fixed)
-    claims = kernel.computes.claims if kernel.computes is not None else ()
-    # In a moved value nothing is summed: edges of types show what small numbers do not.
-    states = kernel.computes.defines if kernel.computes is not None else ()
-    edges = not states and any(is_moved(claim.value) for claim in claims)
+    computes, edges = kernel.computes, False
+    if computes is not None and not computes.defines and not computes.real:
+        # In a moved value nothing is summed: edges of types show what small numbers do not.
+        edges = any(is_moved(claim.value) for claim in computes.claims)
     data = {name: exact(kernel, sizes) or INEXACT for name, sizes in
             (("least", least), ("telling", telling))}  # fmt: skip
     yield from behind(kernel, fixed, 1)

@@ -358,6 +358,7 @@ def _tolerance(asked: Asked, bits: int) -> float:
         return 0.0
     kernel = asked.kernel
     floats = [f.value_type for f in kernel.fragments if f.value_type.kind == "float"]
+    floats += kernel.computes.real if kernel.computes is not None else ()
     return allowed_off(min([bits, *(kind.bits for kind in floats)]), "random")
 
 

@@ -171,6 +171,13 @@ def test_roundings_to_a_type_are_left_out_where_it_is_said(
     assert (verdict.answer == "proved") == answer, verdict
 
 
+@pytest.mark.parametrize("claim", ["x[m,n]*x[m,n]", "f16(x[m,n])*x[m,n]"])
+def test_a_run_is_not_held_to_roundings_that_are_left_out(claim: str) -> None:
+    verdict = cx.verify(rounded(claim, "f16"))
+    assert verdict, verdict
+    assert verdict.tried.runs
+
+
 def test_what_is_rounded_and_compared_is_not_left_out() -> None:
     k = KernelBuilder("sign", 1)
     x, y = k.input("x", "f32", (16,)), k.output("y", "s32", (16,))
