@@ -22,6 +22,7 @@ from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.serving.dealt import dealt_tiles
+from pycute_xe.kernel.spec.arrivals import in_order
 
 FIX = "give tables whose entries lie inside, and assume it by InRange"
 
@@ -111,15 +112,10 @@ def _tickets(
         return np.ravel_multi_index(places, shape), shape
 
     counter, _ = flat(take.operand, take.at)
-    order = np.argsort(counter, kind="stable")
-    begins = np.flatnonzero(np.diff(counter[order], prepend=-1))
-    counts = np.diff(begins, append=counter.size)
-    ticket = np.empty_like(counter)
-    ticket[order] = np.arange(counter.size) - np.repeat(begins, counts)
     places, shape = flat(take.into, take.place)
     if np.unique(places).size != places.size:
         wrong = f"work-groups keep their tickets in one place of {take.into}"
         raise KernelError("run", {"operand": take.into}, wrong, "give each a place of its own")
     out: Any = np.full(shape, -1, np.int32)
-    out.reshape(-1)[places] = ticket
+    out.reshape(-1)[places] = in_order(counter)
     return out

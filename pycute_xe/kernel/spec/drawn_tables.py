@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.kernel.index import Index, Looked
+from pycute_xe.kernel.spec.arrivals import in_order
 from pycute_xe.kernel.spec.table_checks import broken, value_of
 from pycute_xe.kernel.spec.tables import (
     Assumption,
@@ -195,9 +196,8 @@ class _Draw:
         """Make tickets, in any order of arrival."""
         of = self.made.setdefault(one.of, self.table(one.of)).ravel()
         order = self.rng.permutation(of.size)
-        order = order[np.argsort(of[order], kind="stable")]
         out = np.empty(of.size, np.int64)
-        out[order] = np.arange(of.size) - np.searchsorted(of[order], of[order])
+        out[order] = in_order(of[order])
         self.made[one.operand] = out.reshape(self.made[one.of].shape)
 
     def distinct(self, count: int, high: int, none: int) -> Array:
