@@ -69,6 +69,7 @@ def test_status(drawn: tuple[Case, Setting]) -> None:
 
 @MANY
 @given(cases(("store", "store_uncompressed")))
+@pytest.mark.long
 def test_scatters(drawn: tuple[Case, Setting]) -> None:
     compare(*drawn)
 
