@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import visa_lsc_pseudo_code as visa_lsc
 from every import every
 from hypothesis import given, settings
