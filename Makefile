@@ -38,7 +38,7 @@ demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 test: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
-long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in eight
+long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in ten
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m long
 
 # Side by side, each printed when it ends.

@@ -104,7 +104,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "counterexample": marked,
     "rows of experts": lambda: draw(
         moe_gemm(cx.workgroup_mma(BF16, (32, 64, 32), ((2, 1, 1), (1, 1, 0)))),
-        tables={"starts": [0, 10, 10, 11, 50], "longest": 39, "T": 52},
+        tables={"starts": [0, 10, 10, 11, 50], "longest": 39, "T": 50},
     ),
     "tokens in pages": lambda: draw(
         kv_cache_write(page=16, depth=64), tables={"slots": [3, -1, 17, 18, 120], "P": 9}

@@ -483,7 +483,8 @@ def answer(one: Program, verdict: Verdict, right: bool | None) -> bool:
     """Whether a verdict is true: what is proved is right, and what is disproved wrong as it shows.
 
     A program may be right for all small tables, and wrong for those of a counterexample. One that
-    looks up what lies outside, in the order of its statements, has gone wrong by that.
+    looks up what lies outside, in the order of its statements, has gone wrong by that; where one
+    is wrong anyway, so may its claim have.
     """
     place = verdict.counterexample
     if verdict.answer in ("disproved", "needs"):
@@ -492,5 +493,6 @@ def answer(one: Program, verdict: Verdict, right: bool | None) -> bool:
         if place.claim == "bounds" and verdict.answer == "disproved":
             return True
         tables = {name: np.array(values) for name, (_, values) in place.tables.items()}
-        return not is_right(one, place.sizes, tables) and _right_under(one, verdict)
+        wrong = right is False or not is_right(one, place.sizes, tables)
+        return wrong and _right_under(one, verdict)
     return verdict.answer == "undecided" or right is not False

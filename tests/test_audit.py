@@ -27,6 +27,7 @@ def test_the_page_is_made_from_the_data_in_every_part() -> None:
     assert audit_page.page(emptied) == text, "run: python tests/audit_page.py"
 
 
+@pytest.mark.long
 def test_the_page_shows_every_row_and_every_name() -> None:
     text = audit_page.PAGE.read_text(encoding="utf-8")
     lines = re.findall(r"^    \| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE)

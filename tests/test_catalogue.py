@@ -80,6 +80,7 @@ def test_all_notes_of_an_atom_stand_in_its_section(name: str) -> None:
 
 
 @every("name", COPIES)
+@pytest.mark.long
 def test_a_section_says_what_the_atom_answers(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, LegacyCopyAtom)

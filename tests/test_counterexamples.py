@@ -44,6 +44,7 @@ def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_pa
 
 
 @every("make", FIVE, ids=[make.__name__ for make in FIVE])
+@pytest.mark.long
 def test_its_inputs_are_exact(make):
     found = judged(make, *TILE).counterexample
     assert found is not None

@@ -39,6 +39,7 @@ def test_what_killed_a_mutant_before_is_among_the_tests_that_it_names() -> None:
     assert [test for mutant, test in known.items() if not test.startswith(named[mutant])] == []
 
 
+@pytest.mark.long
 def test_what_killed_a_mutant_before_is_still_there() -> None:
     """A test that has another name by now would be looked for in vain, and the mutant rejudged."""
     gone: list[str] = []

@@ -211,8 +211,10 @@ def test_integers_are_exact_and_wrap_in_their_accumulator() -> None:
 @pytest.mark.parametrize("case", sampled(CASES, 3))
 @pytest.mark.long
 def test_compute_says_the_same_of_kinds_that_are_compiled(case: str) -> None:
+    """Of those whose claims speak of operands, element by element: it reads nothing else."""
     kernel, given = CASES[case].make()
-    if kernel.computes is not None:
+    one = kernel.computes
+    if one is not None and not one.defines and all(isinstance(x, Claim) for x in one.claims):
         sizes = {n: int(x) for n, x in given.items() if n in kernel.sizes}
         agrees(kernel, {n: np.asarray(x) for n, x in given.items() if n not in sizes}, sizes)
 

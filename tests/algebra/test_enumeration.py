@@ -57,6 +57,7 @@ def test_what_cute_does_not_compile() -> None:
     assert not indivisible(((2, 4), (3, 6)))
 
 
+@pytest.mark.long
 def test_what_cute_complements_is_not_refused() -> None:
     counts = counted()
     refused = counts["pycute_xe", "complement"]

@@ -38,6 +38,7 @@ def compiled(name: str) -> list[tuple[Row, int]]:
 
 
 @pytest.mark.parametrize(("name", "count"), COUNTS.items())
+@pytest.mark.long
 def test_every_descriptor_of_the_compiler_decodes_to_its_message(name: str, count: int) -> None:
     """Each field against the message as it was written, lengths against the assembly's."""
     pairs = compiled(name)

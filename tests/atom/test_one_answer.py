@@ -81,6 +81,7 @@ def small(shape: tuple[int, int], kind: cx.Numeric) -> np.ndarray:
     return np.random.default_rng(1).integers(least, most, shape).astype(held)
 
 
+@pytest.mark.long
 def test_a_gemm_reorders_what_feeds_says_must_be() -> None:
     built = 0
     for feed in sampled(possible(), 14):

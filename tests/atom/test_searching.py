@@ -163,6 +163,7 @@ def test_shipped_and_patterns() -> None:
     assert len(search_atoms()) == len(catalogue()) + len(grammar_names())
 
 
+@pytest.mark.long
 def test_what_the_compiler_rejects_is_not_listed_as_legal(
     igc: dict[str, list[dict[str, Any]]],
 ) -> None:
@@ -265,6 +266,7 @@ def test_verdicts_are_those_of_feeds() -> None:
     assert search_atoms(feeds=mma, operand="B") == search_atoms(feeds=mma.op, operand="B")
 
 
+@pytest.mark.long
 def test_copies_as_wide_as_the_operand_come_first() -> None:
     for operand, width in (("A", 16), ("D", 32)):
         bits = [record.bits for record in search_atoms(feeds=DPAS, operand=operand)]

@@ -88,6 +88,7 @@ def test_retile_after_partition_is_the_copys_partition(
 
 @settings(max_examples=max(4, EXAMPLES // 4))
 @given(st.integers(0, 31), st.sampled_from(["XE_2D_U16x8x16_LD_N", "XE_2D_U16x16x16_LD_N"]))
+@pytest.mark.long
 def test_every_element_is_partitioned_to_one_work_item_once(thread: int, name: str) -> None:
     atom = cx.get_atom(name)
     rows = int(name.split("x")[1])

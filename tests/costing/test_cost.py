@@ -34,6 +34,7 @@ def sizes_of(report: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.long
 def test_counts_are_those_of_a_run(name: str) -> None:
     """The reference executor sends every message."""
     kernel, given = CASES[name].make()

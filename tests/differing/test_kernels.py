@@ -143,6 +143,7 @@ def test_sides_may_be_exchanged(name: str) -> None:
 
 
 @every("name", CHANGES)
+@pytest.mark.long
 def test_the_listings_of_both_are_in_the_aligned_one(name: str) -> None:
     found = found_of(name)
     for kernel, mark in ((gemm(), "-"), (changed(name), "+")):

@@ -327,6 +327,7 @@ def test_a_prefetch_is_drawn_in_memory_alone(atom: Any) -> None:
 
 
 @pytest.mark.parametrize("what", ["memory", "registers", "work-items"])
+@pytest.mark.long
 def test_one_panel_alone(what: str) -> None:
     atom = get_atom("XE_2D_U8x32x64_LD_V")
     alone = draw(atom, what)

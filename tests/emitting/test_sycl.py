@@ -159,6 +159,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
 
 @needs_gcc
 @pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.long
 def test_what_stands_in_the_way_is_one_line(what: str, program: Path) -> None:
     options, stub, words = REFUSED[what]
     done, _, _ = ran(program, *options, **stub)

@@ -34,6 +34,7 @@ def test_examples_are_numpy_bit_for_bit(name: str, threads: int) -> None:
     assert {sent.thread for sent in run.messages} == set(range(threads))
 
 
+@pytest.mark.long
 def test_every_message_of_a_run_is_text_that_reads_back() -> None:
     runs = [EXAMPLES["RUNS"][name](8)[0] for name in EXAMPLES["RUNS"]]
     texts = {sent.text for run in runs for sent in run.messages}

@@ -115,6 +115,7 @@ def test_transforms_agree(form: Any) -> None:
 
 
 @pytest.mark.parametrize("schedule", [StreamK(5, least=1), SplitK(3, 4)], ids=str)
+@pytest.mark.long
 def test_work_groups_that_wait_agree(schedule: Any) -> None:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     mma = cx.workgroup_mma(op, (16, 32, 32), ((1, 2, 1), (2, 1, 0)))

@@ -93,6 +93,7 @@ def test_scores_may_all_be_far_below_zero() -> None:
         assert np.abs(found[0] - wanted).max() < 6e-3 * given.largest
 
 
+@pytest.mark.long
 def test_tiles_of_the_output_take_turns_in_shared_memory() -> None:
     """The reference executor stops at a race."""
     mmas = tilings(queries=8, keys=64, across=4)

@@ -27,6 +27,7 @@ def others(problem: Problem) -> Problem:
 
 
 @pytest.mark.parametrize("name", sampled(CASES, 12, always=["attention, pages", "parts of K"]))
+@pytest.mark.long
 def test_what_is_played_is_what_is_recorded(name: str) -> None:
     """Bit for bit: the first run is of other numbers, and the last one is recorded anew."""
     kernel, given = CASES[name].make()

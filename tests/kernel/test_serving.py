@@ -13,6 +13,7 @@ from pycute_xe.errors import KernelError
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.long
 def test_both_executors_do_what_float64_does(name: str) -> None:
     one = served(name)
     for executor in ("fast", "reference"):

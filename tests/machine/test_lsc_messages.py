@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import visa_lsc_pseudo_code as visa_lsc
 from every import every
 from hypothesis import given, settings
@@ -69,6 +70,7 @@ def test_status(drawn: tuple[Case, Setting]) -> None:
 
 @MANY
 @given(cases(("store", "store_uncompressed")))
+@pytest.mark.long
 def test_scatters(drawn: tuple[Case, Setting]) -> None:
     compare(*drawn)
 

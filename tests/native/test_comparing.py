@@ -41,6 +41,7 @@ def test_a_comparison_tells_counts_registers_and_whether_results_are_equal() -> 
 
 
 @needs_compiler
+@pytest.mark.long
 def test_a_binary_that_spills_is_told_and_refused_not_executed() -> None:
     found = cx.native.compare(large(), registers=128)
     assert not found

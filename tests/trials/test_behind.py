@@ -36,6 +36,7 @@ def summed(masked: bool) -> Kernel:
     return k.build()
 
 
+@pytest.mark.long
 def test_what_is_left_out_may_be_nan() -> None:
     verdict = cx.verify(summed(masked=True))
     assert verdict, str(verdict)
@@ -43,6 +44,7 @@ def test_what_is_left_out_may_be_nan() -> None:
     assert any("taken for finite in the proof alone" in a for a in verdict.assumptions)
 
 
+@pytest.mark.long
 def test_a_weight_of_zero_does_not_keep_nan_out() -> None:
     verdict = cx.verify(summed(masked=False))
     assert verdict.answer == "disproved"

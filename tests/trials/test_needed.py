@@ -43,6 +43,7 @@ def with_tables() -> dict[str, Kernel]:
 CASES = with_tables()
 
 
+@pytest.mark.long
 def test_each_assumption_of_a_cache_write_is_needed() -> None:
     demand_needed(CASES["cache write, tokens first"])
 
@@ -112,6 +113,7 @@ def test_what_no_counterexample_needs_is_named() -> None:
     assert "order is sorted" in page
 
 
+@pytest.mark.long
 def test_of_two_that_say_the_same_neither_is_needed_alone() -> None:
     most = AtMost(Index.element("order", Index("i")), Index("N") - 1, (("i", Index("T")),))
     least = AtMost(Index(), Index.element("order", Index("i")), (("i", Index("T")),))

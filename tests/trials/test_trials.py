@@ -49,6 +49,7 @@ def test_a_proof_is_run_at_interior_and_edge_tiles(made: Kernel) -> None:
 
 
 @pytest.mark.parametrize("make", [block_width, subgroup_stride, short_loop, no_reorder])
+@pytest.mark.long
 def test_a_wrong_kernel_that_is_believed_is_contradicted(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ def test_what_is_wrong_is_not_proved_and_a_run_shows_it(slip: str) -> None:
     assert cx.replay(wrong, seen.counterexample).shows
 
 
+@pytest.mark.long
 def test_a_name_for_what_is_solved_is_claimed_and_not_trusted() -> None:
     kernel = rule()
     loop = kernel.loop("once")

@@ -78,6 +78,7 @@ def test_the_inverse_of_one_kernel_is_what_the_next_is_given() -> None:
     assert np.allclose(found, inverse_of(keys, logs, rate, CHUNK), atol=1e-5)
 
 
+@pytest.mark.long
 def test_what_is_given_is_said_by_a_proof() -> None:
     proof = next(p for p in prove(rule()).proofs if p.property == "O values")
     assert proof
@@ -308,6 +309,7 @@ def test_an_inverse_without_a_chunk_is_refused() -> None:
         delta_rule(16, inverse=True)
 
 
+@pytest.mark.long
 def test_what_an_input_is_given_as_is_printed_and_read_back() -> None:
     kernel = triangle()
     assert read_specification(str(kernel.computes), kernel.operands) == kernel.computes

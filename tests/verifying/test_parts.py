@@ -140,6 +140,7 @@ def gemm() -> Kernel:
     return cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2)))
 
 
+@pytest.mark.long
 def test_a_tile_loaded_a_trip_ahead_is_followed():
     """Registers that a trip reads as the one before left them: double buffering."""
     kernel = gemm()

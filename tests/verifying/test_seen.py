@@ -95,6 +95,7 @@ def test_functions_inside_sums_are_tried_in_time() -> None:
     assert cx.verify(changed(401808)[0].kernel, budget=300).answer == "disproved"
 
 
+@pytest.mark.long
 def test_a_slow_difference_is_given_up_where_little_time_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,6 +42,7 @@ def attention(**options: object) -> Kernel:
 
 
 @pytest.mark.parametrize("number", sampled(range(400), 3))
+@pytest.mark.long
 def test_answers_are_those_of_all_small_tables(number: int) -> None:
     one = program(number)
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told

@@ -120,6 +120,7 @@ def test_slips_are_disproved(name: str) -> None:
 
 
 @pytest.mark.parametrize("top", [1, 2])
+@pytest.mark.long
 def test_a_permutation_is_proved_for_all_tables(top: int) -> None:
     kernel = kinds.moe_permute(top)
     verdict = cx.verify(kernel)

@@ -50,6 +50,8 @@ from pycute_xe.numeric import Numeric
 
 __all__ = ["over"]
 
+MANY = 16
+"""Trips from which on what needs no state is evaluated for all of them at once."""
 AHEAD = 1 << 23
 """Elements of the state of all trips of which that which needs no state is evaluated at once."""
 BLOCK = 1 << 14
@@ -253,7 +255,7 @@ class _Block:
             every = trips(loop, start.range[0], max(start.range[0], stop.range[1]))
         axis, room = Axis(len(every)), max(prod(x.size for x in own) for own in self.axes.values())
         ahead = None
-        if axis.size > 1 and axis.size * room <= AHEAD:
+        if axis.size >= MANY and axis.size * room <= AHEAD:
             env = {**self.env, loop.var: Field(every.start, (((axis,), np.arange(axis.size)),))}
             own = frozenset({loop.var})
             ahead = Ahead(
