@@ -54,6 +54,9 @@ REFUSED = {
     "rows": (lambda: kinds.rms_norm(64, tile=(24, 32), subgroups=2), "multiple of 16"),
     "type": (lambda: kinds.quantize_rows(to="u4"), "u4 has no scale"),
     "top": (lambda: kinds.moe_routing(4, 5), "must be 1 to 4"),
+    "no expert": (lambda: kinds.moe_permute(0), "a token has 0 experts"),
+    "fewer experts": (lambda: kinds.moe_combine(-1), "a token has -1 experts"),
+    "pairs": (lambda: kinds.rope(24, heads=1, interleaved=True), "24, not a multiple of 16"),
     "block": (lambda: kinds.block_scaled_gemm(_mma(), 48), "is not a multiple"),
 }
 

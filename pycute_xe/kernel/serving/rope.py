@@ -38,7 +38,7 @@ def rope(
     of each position, and ``positions`` (T) says where a token stands. The first half of a head
     becomes ``a·cos - b·sin``, the second ``b·cos + a·sin``; with ``interleaved`` a and b are the
     even and the odd numbers of a head. The last ``rest`` stay. A work-group has ``heads`` heads of
-    a token. Raises `KernelError` where no layout parts even numbers from odd ones.
+    a token. Raises `KernelError` where pairs do not fill lanes, or no layout parts their numbers.
     C++: vLLM's ``rotary_embedding`` of GPT-NeoX's style, and of GPT-J's.
 
     >>> print(*rope(64).inputs, sep="; ")
@@ -53,9 +53,12 @@ def rope(
     t, h = k.grid(t="T", h=Tiles("H", heads))
     tile, position = (heads, half), Index.element("positions", t)
     if interleaved:
+        if heads * half % 16:
+            wrong = f"heads * half is {heads * half}, not a multiple of 16"
+            raise KernelError("rope", {"half": half, "heads": heads}, wrong, "use heads=16")
         k.load("pairs", X, (heads, 2 * half), at=(t, h * heads, 0))
         for number, name in enumerate("ab"):
-            k.fragment(name, kind, -(-heads * half // 16), k.parts(tile, (1, 1)))
+            k.fragment(name, kind, heads * half // 16, k.parts(tile, (1, 1)))
             places = k.spread_of(name).places * np.array([1, 2])
             k.add(Part("pairs", name, _elements(k, k.spread_of("pairs").places, places), number))
     else:
