@@ -132,7 +132,8 @@ def _judged(kernel: Kernel, change: Change, target: str, version: str) -> tuple[
         return "the same code", "it spills"
     if answer:
         return "MISSED", str(answer)
-    return ("named" if change.named in answer.kinds else "MISNAMED"), shown
+    is_named = {*change.named.split()} & {*answer.kinds}
+    return ("named" if is_named else "MISNAMED"), shown
 
 
 def main() -> None:

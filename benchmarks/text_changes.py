@@ -30,7 +30,7 @@ Edit = Callable[[random.Random, str], "tuple[str, str] | None"]
 
 @dataclass(frozen=True)
 class Change:
-    """What is wrong: the kind of edit, the kind that `compare` must name, the text, the lines."""
+    """What is wrong: the kind of edit, the kinds of which `compare` must name one, text, lines."""
 
     kind: str
     named: str
@@ -82,7 +82,7 @@ def _first_register(body: str, stored: str) -> str:
 NARROWING = (
     r"^ *XE_ALU\(mov \(M1_NM, 16\) \w+_(bf|hf)\w*\(\d+,\d+\)<\d> (t\w+_f\(\d+,0\))<1;1,0>\);\n"
 )
-# What was narrowed is computed with again: the result shows fewer bits, not where they went.
+# What was narrowed is computed with again: the result may show fewer bits, not where they went.
 WIDENED = r"shl \(M1_NM, 16\) .* 0x10:uw|mov \(M1_NM, 16\) \w+_f\(.* \w+_hf\("
 # Fragments whose view of f32 is stored: the registers of a message.
 STORED = r"^ *XE_STORE_2D\(.*, (t\w+), d32\.[^;]*;\n"
@@ -95,7 +95,7 @@ def rounding(r: random.Random, body: str) -> tuple[str, str] | None:
         masks = {"bf": "0xffff0000", "hf": "0xffffe000"}
         return _cut(match[2], masks[match[1]]) + match[0]
 
-    named = "precision" if re.search(WIDENED, body) else "rounding"
+    named = "precision rounding" if re.search(WIDENED, body) else "rounding"
     return _tried(r, body, named, (NARROWING, cut), (r"\brnde\b", r.choice(["rndz", "rndd"])))
 
 
