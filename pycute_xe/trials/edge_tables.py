@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,12 @@ def table_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, 
 def are_there_tables(kernel: Kernel, fixed: Mapping[str, int]) -> bool:
     """Whether some tables meet what is assumed of them, at few sizes: else a proof says nothing."""
     assumed = kernel.computes.tables if kernel.computes is not None else ()
-    small = (dict.fromkeys(extents_of(kernel), n) | dict(fixed) for n in (1, 2, 3, 200))
-    for sizes in (*table_sizes(kernel, fixed), *small) if assumed else ():
+    names = [name for name in extents_of(kernel) if name not in fixed]
+    sides = (1, 2, 3, 5, 9) if len(names) <= 2 else (1, 3, 9) if len(names) <= 4 else (1,)
+    small = (dict(zip(names, x, strict=True)) for x in product(sides, repeat=len(names)))
+    equal = (dict.fromkeys(names, n) for n in (2, 3, 200))
+    every = (sizes | dict(fixed) for sizes in (*equal, *small))
+    for sizes in (*table_sizes(kernel, fixed), *every) if assumed else ():
         with suppress(InputError):
             tables_at(kernel, sizes, 0)
             return True

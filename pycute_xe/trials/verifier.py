@@ -30,6 +30,7 @@ from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
+from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
 from pycute_xe.trials.edge_tables import are_there_tables
@@ -470,11 +471,13 @@ def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit
     if kernel.computes is None or not kernel.computes.tables:
         return verdict
     tried, wrong = trial(kernel, fixed, limit, "behind")
+    if wrong is None and any(isinstance(claim, Scatter) for claim in kernel.computes.claims):
+        wrong = trial(kernel, fixed, limit, "small")[1]  # of stores where nothing is claimed
     why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))
     place = _seen_place(kernel, wrong)
-    reason = "" if place else f"with NaN where nothing is claimed a run is wrong {wrong.words}"
+    reason = "" if place else f"a run is wrong {wrong.words}"
     proofs = tuple(
         replace(proof, answer="disproved" if place else "undecided", counterexample=place,
                 reason=reason)

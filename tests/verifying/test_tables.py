@@ -54,11 +54,12 @@ def test_small_tables_show_what_no_other_way_decides() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424, 64596])
+@pytest.mark.parametrize("number", [40011, 40110, 40114, 40424, 64596, 70710])
 def test_answers_are_shown_by_tables_as_they_are(number: int) -> None:
     """A grid as long as a table says, a table without assumptions, long questions, a condition.
 
-    Then a condition beside what is undecided for the other sizes.
+    Then a condition beside what is undecided for the other sizes, and a race where nothing is
+    claimed.
     """
     one = program(number)
     verdict = cx.verify(one.kernel, budget=60)
