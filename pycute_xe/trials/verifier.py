@@ -467,12 +467,16 @@ def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit:
 
 
 def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
-    """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite."""
+    """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite.
+
+    A proof of a scatter says nothing of stores where none is claimed: small runs show their races.
+    """
     if kernel.computes is None or not kernel.computes.tables:
         return verdict
     tried, wrong = trial(kernel, fixed, limit, "behind")
     if wrong is None and any(isinstance(claim, Scatter) for claim in kernel.computes.claims):
-        wrong = trial(kernel, fixed, limit, "small")[1]  # of stores where nothing is claimed
+        small, wrong = trial(kernel, fixed, limit, "small")
+        tried = Tried((*tried.runs, *small.runs[-1:]), tried.reason)
     why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))

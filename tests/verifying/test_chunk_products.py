@@ -210,7 +210,8 @@ def test_a_specification_says_which_roundings_are_left_out() -> None:
         (lambda: linear_attention(16, chunk=8, kind="bf16"), "the chunk 8 is not a multiple"),
         (lambda: linear_attention(16, chunk=0, kind="bf16"), "goes on by none"),
         (lambda: delta_rule(16, chunk=16, kind="bf16"), "those by an inverse"),
-        (lambda: delta_rule(16, inverse=True, kind="bf16"), "token by token"),
+        (lambda: delta_rule(16, inverse=True, kind="bf16"), "without a chunk there is no"),
+        (lambda: linear_attention(16, chunk=16, kind="s8"), "s8 is not a type of the products"),
     ],
 )
 def test_what_has_no_products_is_refused(make: Callable[[], Kernel], words: str) -> None:

@@ -305,7 +305,7 @@ def test_a_chunk_that_does_not_fill_lanes_is_refused(chunk: int) -> None:
 
 
 def test_an_inverse_without_a_chunk_is_refused() -> None:
-    with pytest.raises(KernelError, match="token by token there is no triangle"):
+    with pytest.raises(KernelError, match="without a chunk there is no triangular system"):
         delta_rule(16, inverse=True)
 
 

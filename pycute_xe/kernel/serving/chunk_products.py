@@ -31,6 +31,9 @@ class ChunkProducts:
     def __init__(self, name: str, depth: int, chunk: int, kind: str, delta: bool = False) -> None:
         """Declare operands, states and what they are some tokens on."""
         demand_tokens(name, chunk)
+        if kind not in ("bf16", "f16"):
+            wrong, fix = f"{kind} is not a type of the products of a chunk", "use bf16 or f16"
+            raise KernelError(name, {"kind": kind}, wrong, fix)
         given = {"depth": depth, "chunk": chunk}
         wrong = next((n for n, of in given.items() if of < 1 or of % ROWS), None)
         if wrong is not None:

@@ -45,7 +45,7 @@ def delta_rule(
     """
     given = {"chunk": chunk, "inverse": inverse, "kind": kind}
     if inverse and chunk is None:
-        wrong = "token by token there is no triangle"
+        wrong = "without a chunk there is no triangular system"
         raise KernelError("delta_rule", given, wrong, "give a chunk of 16, 32 or 64")
     if kind != "f32" and not inverse:
         wrong = f"products of {kind} are those by an inverse"
@@ -54,6 +54,11 @@ def delta_rule(
         if kind != "f32":
             return ChunkProducts("delta_rule", depth, chunk, kind, delta=True).kernel()
         return Chunks("delta_rule", depth, subgroups, chunk, delta=True, inverse=inverse).kernel()
+    return _by_tokens(depth, subgroups)
+
+
+def _by_tokens(depth: int, subgroups: int) -> Kernel:
+    """Return the kernel that goes through the tokens one by one."""
     k = KernelBuilder("delta_rule", subgroups)
     wide = 16 * subgroups
     Q, K = (k.input(x, "f32", ("H", "T", depth)) for x in "QK")

@@ -114,8 +114,8 @@ class _Draw:
                     self.bins(one)
                 case Tickets():
                     self.tickets(one)
-                case _:
-                    pass
+                case InRange() | Rising() | AtMost() | Distinct() | Sorted() | Permutation():
+                    continue  # each speaks of one table, or is looked at when all are made
 
     def blindly(self, names: frozenset[str]) -> dict[str, Array] | None:
         """Return small tables of any entries in range, or none that are used; None if large."""
