@@ -474,9 +474,9 @@ def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit
     if kernel.computes is None or not kernel.computes.tables:
         return verdict
     tried, wrong = trial(kernel, fixed, limit, "behind")
-    if wrong is None and any(isinstance(claim, Scatter) for claim in kernel.computes.claims):
-        small, wrong = trial(kernel, fixed, limit, "small")
-        tried = Tried((*tried.runs, *small.runs[-1:]), tried.reason)
+    if any(isinstance(claim, Scatter) for claim in kernel.computes.claims):
+        small, race = trial(kernel, fixed, limit, "small")
+        tried, wrong = Tried((*tried.runs, *small.runs[-1:]), tried.reason), wrong or race
     why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))
