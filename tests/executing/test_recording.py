@@ -16,13 +16,18 @@ from pycute_xe.executing.arrays.recording import Changed, Recorded, Tape, decide
 from pycute_xe.executing.problem import Problem, prepare
 
 
+def moved(array: Any) -> Any:
+    """Finite numbers in other places; what lies behind a length stays NaN, and there alone."""
+    out = array.copy()
+    finite = np.isfinite(array.astype(np.float64))
+    out[finite] = np.roll(array[finite], 1)
+    return out
+
+
 def others(problem: Problem) -> Problem:
     """The same sizes and tables, and all other numbers in other places."""
     tables = {looked.operand for looked in plans.plan(problem.kernel).looked}
-    inputs = {
-        name: x if name in tables else np.roll(np.asarray(x).reshape(-1), 1).reshape(x.shape)
-        for name, x in problem.inputs.items()
-    }
+    inputs = {name: x if name in tables else moved(x) for name, x in problem.inputs.items()}
     return replace(problem, inputs=inputs)
 
 
