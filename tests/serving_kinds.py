@@ -191,7 +191,7 @@ def dealt_gemm(rng: Rng) -> Served:
 
 
 def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng], Served]:
-    """A problem of attention; keys and values may be of another type, scaled, capped, latent."""
+    """A problem of attention: keys of another type, scaled, capped, latent; scores with a bias."""
 
     def made(rng: Rng) -> Served:
         latent, kv = options.get("latent", False), options.get("kv", "bf16")
@@ -206,14 +206,21 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         qs = [random(rng, "bf16", heads, m, depth) for m, _ in lengths]
         ks = [random(rng, kv, groups, n, depth) for _, n in lengths]
         vs = [k[..., :columns] if latent else random(rng, kv, *k.shape[:2], columns) for k in ks]
-        wanted = []
-        for q, k, v, (m, n) in zip(qs, ks, vs, lengths, strict=True):
+        wanted, logs, begun = [], [], 0
+        bias = biases(rng, options.get("bias"), heads, lengths, bool(options.get("packed")))
+        for b, (q, k, v, (m, n)) in enumerate(zip(qs, ks, vs, lengths, strict=True)):
             keys, values = (np.repeat(wide(x), heads // groups, 0) for x in (k, v))
             score = scale * k_scale * np.einsum("hmd,hnd->hmn", wide(q), keys)
             score = score if cap is None else cap * np.tanh(score / cap)
+            score = score + bias.of(b, begun, m, n)
             score = np.where(attended.seen_by(m, n, bool(causal), None), score, -np.inf)
-            weight = np.exp(score - score.max(-1, keepdims=True))
-            wanted.append(weight / weight.sum(-1, keepdims=True) @ values * v_scale)
+            top = score.max(-1, keepdims=True, initial=-1e30)
+            weight = np.exp(score - top)
+            sums = weight.sum(-1, keepdims=True)
+            with np.errstate(divide="ignore"):
+                logs.append((top + np.log(sums))[..., 0])
+            wanted.append(weight / np.maximum(sums, 1) @ values * v_scale)
+            begun += m
         packed = bool(options.get("packed"))
         join = (lambda x: np.concatenate(x, 1)) if packed else np.stack
         given: dict[str, Any] = {"Q": join(qs), "scale": np.float32(scale)}
@@ -235,10 +242,53 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         if latent:
             del given["V"]
             given |= {"E": columns, "R": depth - columns}
+        given |= bias.given
+        outputs = [join(wanted)]
+        if options.get("lse"):
+            outputs.append(join(logs))
+            given |= {"lse": np.zeros(outputs[1].shape, np.float32)} if packed else {}
         kernel = kinds.attention(*attended.tilings(), out=columns, **options)
-        return Served(kernel, given, (join(wanted),), 1e-2)
+        return Served(kernel, given, tuple(outputs), 1e-2)
 
     return made
+
+
+@dataclass(frozen=True)
+class Biases:
+    """Operands that are added to scores, and what they add to those of a batch."""
+
+    given: dict[str, Array]
+    of: Callable[[int, int, int, int], Any]
+
+
+def biases(
+    rng: Rng, bias: str | None, heads: int, lengths: list[tuple[int, int]], packed: bool
+) -> Biases:
+    longest, tokens = max(n for _, n in lengths), sum(m for m, _ in lengths)
+    drafts = max(m for m, _ in lengths)
+    lead = () if packed else (len(lengths),)
+    rows = tokens if packed else drafts
+    if bias == "alibi":
+        slopes, numbers = random(rng, "f32", heads), np.arange(longest, dtype=np.float32) - 3
+        given = {"slopes": slopes, "numbers": numbers}
+        return Biases(given, lambda b, t, m, n: slopes[:, None, None] * wide(numbers[:n]))
+    if bias == "matrix":
+        matrix = random(rng, "f32", *lead, heads, rows, longest)
+
+        def whole(b: int, begun: int, m: int, n: int) -> Array:
+            mine = matrix[:, begun : begun + m] if packed else matrix[b]
+            return wide(mine[..., :n])
+
+        return Biases({"bias": matrix}, whole)
+    if bias == "drafts":
+        tree = np.where(rng.random((*lead, rows, drafts)) < 0.5, 0, -np.inf).astype(np.float32)
+
+        def last(b: int, begun: int, m: int, n: int) -> Array:
+            mine = tree[begun : begun + m] if packed else tree[b]
+            return np.concatenate([np.zeros((m, n - m)), wide(mine[:, :m])], 1)
+
+        return Biases({"tree": tree}, last)
+    return Biases({}, lambda *_: 0)
 
 
 def merging(rng: Rng) -> Served:
@@ -442,6 +492,14 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
         [(1, 70), (1, 5)], scales="heads", kv="f8e4m3", page=64
     ),
     "MLA, pages": attention([(5, 70), (5, 130)], latent=True, page=64, group=2),
+    "lse of packed queries": attention(ONE, packed=True, causal=True, lse=True),
+    "lse of pages": attention([(1, 70), (1, 0)], packed=True, page=64, lse=True),
+    "ALiBi": attention([(20, 45)], bias="alibi", causal=True),
+    "ALiBi, pages": attention(ONE, packed=True, page=64, bias="alibi", causal=True, softcap=9.0),
+    "scores with a matrix": attention([(20, 45)], bias="matrix"),
+    "packed scores with a matrix": attention(ONE, packed=True, bias="matrix"),
+    "drafted tokens": attention([(7, 45), (7, 45)], bias="drafts", lse=True),
+    "drafted tokens, pages": attention(ONE, packed=True, page=64, bias="drafts"),
     "experts, starts": moe_gemm("starts"),
     "experts, counts, gate and up": moe_gemm("counts", gated=True),
     "experts, tiles": moe_gemm("blocks"),
@@ -466,5 +524,7 @@ def served(name: str) -> Served:
 def off(found: Any, wanted: tuple[Array, ...]) -> float:
     """Return how far outputs are from what they should be, relative where that is large."""
     outputs = found if isinstance(found, tuple) else (found,)
-    apart = [np.abs(wide(o) - w) / (1 + np.abs(w)) for o, w in zip(outputs, wanted, strict=True)]
+    pairs = [(wide(o), w) for o, w in zip(outputs, wanted, strict=True)]
+    with np.errstate(invalid="ignore"):  # infinities that are equal
+        apart = [np.where(o == w, 0, np.abs(o - w) / (1 + np.abs(w))) for o, w in pairs]
     return max(float(np.max(x)) if not np.isnan(x).any() else np.inf for x in apart)

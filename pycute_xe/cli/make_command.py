@@ -141,10 +141,10 @@ def _arguments(kind: str, function: Callable[..., Any], given: tuple[str, ...]) 
     """Return arguments by name, each as its annotation wants it."""
     from pycute_xe.cutlass.configuration import CutlassType
     from pycute_xe.files import MOST_CHARACTERS
-    from pycute_xe.kernel.kinds.gemms import Given
 
     hints = get_type_hints(inspect.unwrap(function))
-    hints |= get_type_hints(Given) if "given" in hints else {}
+    for listed in get_args(hints.get("given")):
+        hints |= get_type_hints(listed)
     out: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
