@@ -52,6 +52,14 @@ def rms_norm(rng: Rng) -> Served:
     return Served(kernel, {"X": x, "w": w}, (wide(x) / size * wide(w),), 1e-2)
 
 
+def add_rms_norm(rng: Rng) -> Served:
+    x, r, w = random(rng, "bf16", 20, 80), random(rng, "bf16", 20, 80), random(rng, "bf16", 80)
+    both = wide(convert((wide(x) + wide(r)).astype(np.float32), "bf16"))
+    size = np.sqrt((both**2).mean(1, keepdims=True) + 1e-6)
+    kernel = kinds.add_rms_norm(80, tile=(16, 32), subgroups=1)
+    return Served(kernel, {"X": x, "R": r, "w": w}, (both, both / size * wide(w)), 1e-2)
+
+
 def layer_norm(rng: Rng) -> Served:
     x, w, b = random(rng, "f32", 20, 40), random(rng, "f32", 40), random(rng, "f32", 40)
     off = wide(x) - wide(x).mean(1, keepdims=True)
@@ -79,17 +87,42 @@ def quantize_rows(to: str) -> Callable[[Rng], Served]:
     return made
 
 
+def quantize_groups(to: str, gated: bool = False) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x = random(rng, "bf16", 20, 152 * (1 + gated))
+        value = wide(x)
+        if gated:
+            gate, up = value[:, :152], value[:, 152:]
+            value = gate / (1 + np.exp(-gate)) * up
+        parts = np.split(np.abs(value), [64, 128], 1)
+        largest = {"s8": 127, "f8e4m3": 448}[to]
+        scale = np.stack([p.max(1) for p in parts]) / largest
+        q = (value / np.repeat(scale, 64, 0)[:152].T).astype(np.float32)
+        q = np.rint(q) if to == "s8" else wide(convert(q, to))
+        kernel = kinds.quantize_groups(152, 64, to=to, gated=gated, rows=16, subgroups=1)
+        return Served(kernel, {"X": x}, (q, scale), 0.15)
+
+    return made
+
+
 def argmax_rows(rng: Rng) -> Served:
     x = rng.integers(-5, 5, (20, 50)).astype(np.float32)
     kernel = kinds.argmax_rows(tile=(16, 32), subgroups=1)
     return Served(kernel, {"X": x, "ids": np.arange(50, dtype=np.float32)}, (x.argmax(1),), 0)
 
 
-def gated_rows(rng: Rng) -> Served:
-    x = random(rng, "bf16", 20, 96)
-    gate, up = wide(x)[:, :48], wide(x)[:, 48:]
-    kernel = kinds.gated_rows(48, tile=(16, 16), subgroups=1)
-    return Served(kernel, {"X": x}, (gate / (1 + np.exp(-gate)) * up,), 1e-2)
+def gated_rows(to: str | None = None) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x = random(rng, "bf16", 20, 96)
+        gate, up = wide(x)[:, :48], wide(x)[:, 48:]
+        out, given = gate / (1 + np.exp(-gate)) * up, {"X": x}
+        if to is not None:
+            given |= {"scale": np.float32(0.25)}
+            out = np.clip(np.rint(out / 0.25), -128, 127)
+        kernel = kinds.gated_rows(48, to=to, tile=(16, 64 if to else 16), subgroups=1)
+        return Served(kernel, given, (out,), 1e-2)
+
+    return made
 
 
 def rope(interleaved: bool = False, rest: int = 0) -> Callable[[Rng], Served]:
@@ -126,13 +159,36 @@ def kv_cache_write(cache: Literal["heads", "tokens"], kind: str | None) -> Calla
                     continue
                 row = wide(given[x])[token]
                 if kind is not None:
-                    row = np.clip(np.rint(row / given[f"{x.lower()}_scale"]), -128, 127)
+                    row = row / given[f"{x.lower()}_scale"]
+                if kind == "s8":
+                    row = np.clip(np.rint(row), -128, 127)
+                elif kind is not None:
+                    row = wide(convert(row.astype(np.float32), kind))
                 at = (slot // page, slot % page) if cache == "tokens" else (
                     slot // page, slice(None), slot % page)  # fmt: skip
                 out[at] = row
             wanted.append(out)
         kernel = kinds.kv_cache_write(page, 64, cache=cache, cache_type=kind)
         return Served(kernel, given, tuple(wanted), 0)
+
+    return made
+
+
+def mla_cache_write(kind: str | None) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        page, slots = 16, np.array([3, -1, 17, 40, 16], np.int32)
+        given: dict[str, Any] = {"C": random(rng, "bf16", 5, 64), "R": random(rng, "bf16", 5, 64)}
+        given |= {"slots": slots}
+        held = convert(rng.integers(-3, 3, (3, page, 128)).astype(np.float32), kind or "bf16")
+        out, rows = wide(held), np.concatenate([wide(given["C"]), wide(given["R"])], 1)
+        if kind is not None:
+            given |= {"scale": np.float32(0.25)}
+            rows = np.clip(np.rint(rows / 0.25), -128, 127)
+        for token, slot in enumerate(slots):
+            if slot >= 0:
+                out[slot // page, slot % page] = rows[token]
+        kernel = kinds.mla_cache_write(page, 64, 64, cache_type=kind)
+        return Served(kernel, given | {"KC": held}, (out,), 0)
 
     return made
 
@@ -332,6 +388,59 @@ def linear_attention(slots: bool) -> Callable[[Rng], Served]:
     return made
 
 
+def causal_conv(slots: bool) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        tokens, channels = 7, 70
+        x, w = random(rng, "bf16", tokens, channels), random(rng, "f32", 4, channels)
+        given: dict[str, Any] = {"X": x, "W": w, "b": random(rng, "f32", channels)}
+        out = np.zeros((tokens, channels))
+
+        def through(window: Array, first: int, stop: int) -> Array:
+            seen = np.concatenate([window, wide(x)[first:stop]])
+            for t in range(stop - first):
+                acc = wide(given["b"]) + (wide(w) * seen[t : t + 4]).sum(0)
+                out[first + t] = acc / (1 + np.exp(-acc))
+            return seen[-3:]
+
+        kernel = kinds.causal_conv(slots=slots)
+        if not slots:
+            through(np.zeros((3, channels)), 0, tokens)
+            return Served(kernel, given, (out,), 1e-2)
+        states = random(rng, "bf16", 6, 3, channels)
+        tables = {"starts": [0, 1, 1, 7], "slots": [5, 1, 2], "begun": [1, 1, 0]}
+        given |= {name: np.array(x, np.int32) for name, x in tables.items()} | {"S": states}
+        kept = wide(states)
+        for r, slot in enumerate(tables["slots"]):
+            kept[slot] = through(kept[slot] * tables["begun"][r], *tables["starts"][r : r + 2])
+        return Served(kernel, given, (out, kept), 1e-2)
+
+    return made
+
+
+def selective_scan(heads: bool) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        lead, tokens, states, channels = (2,) if heads else (), 7, 16, 20
+        own = () if heads else (channels,)
+        x, z, begun = (random(rng, "f32", *lead, n, channels) for n in (tokens, tokens, states))
+        b, c = (random(rng, "f32", tokens, states) for _ in "bc")
+        rate = rng.random((*lead, tokens, *own)).astype(np.float32)
+        a = -rng.random(lead if heads else (states, channels)).astype(np.float32)
+        d = random(rng, "f32", *(lead or own))
+        given = {"X": x, "dt": rate, "B": b, "C": c, "A": a, "D": d, "S0": begun, "Z": z}
+        state, out = wide(begun), np.zeros(x.shape)
+        wide_a, wide_d = (wide(y)[:, None] if heads else wide(y) for y in (a, d))
+        for t in range(tokens):
+            step = wide(rate)[..., t, None] if heads else wide(rate)[t]
+            decay = np.exp(step * wide_a)[..., None] if heads else np.exp(step * wide_a)
+            state = decay * state + wide(b)[t][:, None] * (step * wide(x)[..., t, :])[..., None, :]
+            out[..., t, :] = wide(c)[t] @ state + wide_d * wide(x)[..., t, :]
+        out = out * wide(z) / (1 + np.exp(-wide(z)))
+        kernel = kinds.selective_scan(states, heads=heads, gated=True, subgroups=2)
+        return Served(kernel, given, (out, state), 1e-4)
+
+    return made
+
+
 def inverses(rng: Rng) -> Served:
     many, chunk, heads = 2, 16, 2
     below = random(rng, "f32", heads, many * chunk, chunk) / 4
@@ -464,7 +573,19 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "quantisation by token, s8": quantize_rows("s8"),
     "quantisation by token, f8": quantize_rows("f8e4m3"),
     "argmax": argmax_rows,
-    "gate and up of rows": gated_rows,
+    "gate and up of rows": gated_rows(),
+    "gate and up of rows, s8": gated_rows("s8"),
+    "an addition and rms_norm": add_rms_norm,
+    "quantisation by groups, s8": quantize_groups("s8"),
+    "quantisation by groups, gate and up, s8": quantize_groups("s8", gated=True),
+    "quantisation by groups, f8": quantize_groups("f8e4m3"),
+    "latent cache write": mla_cache_write(None),
+    "latent cache write, s8": mla_cache_write("s8"),
+    "cache write, f8": kv_cache_write("tokens", "f8e4m3"),
+    "convolution of tokens": causal_conv(slots=False),
+    "convolution of tokens, slots": causal_conv(slots=True),
+    "selective scan": selective_scan(heads=False),
+    "selective scan, heads": selective_scan(heads=True),
     "block-scaled FP8": block_scaled_gemm,
     "w4a8": w4a8,
     "gate and up, fused": gate_and_up,

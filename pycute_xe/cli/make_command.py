@@ -24,16 +24,10 @@ KINDS = (
     *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
     *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
     *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits"),
-    *(
-        "argmax_rows",
-        "delta_rule",
-        "gated_rows",
-        "kv_cache_write",
-        "layer_norm",
-        "linear_attention",
-    ),
-    *("moe_combine", "moe_counts", "moe_permute", "moe_routing", "quantize_rows", "rms_norm"),
-    *("rope", "softmax_rows", "solve_tril"),
+    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule", "gated_rows", "kv_cache_write"),
+    *("layer_norm", "linear_attention", "mla_cache_write", "moe_combine", "moe_counts"),
+    *("moe_permute", "moe_routing", "quantize_groups", "quantize_rows", "rms_norm", "rope"),
+    *("selective_scan", "softmax_rows", "solve_tril"),
 )
 
 Command = Callable[..., None]

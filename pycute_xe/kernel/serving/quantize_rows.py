@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.index import Index, Tiles, as_index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import RowBuilder
 from pycute_xe.signatures import typed
@@ -81,37 +81,35 @@ def quantize_groups(
         wrong = f"a group of {group} columns is not a multiple of 32"
         raise KernelError("quantize_groups", {"group": group}, wrong, "use group=128")
     k = RowBuilder("quantize_groups", columns, (rows, 32), subgroups)
-    extent = Index(columns) if isinstance(columns, str) else Index(None, columns)
+    count = Tiles(columns, group) if isinstance(columns, str) else -(-columns // group)
+    extent = as_index(columns)
     X = k.input("X", kind, ("M", extent * (1 + gated)))
-    D, scale = k.output("D", to, ("M", columns)), k.output("scale", "f32", (Tiles(extent, group), "M"))
+    D, scale = k.output("D", to, ("M", columns)), k.output("scale", "f32", (count, "M"))
     value = "silu(gate)*up" if gated else "gate"
 
-    def take() -> None:
-        k.take_rows("gate", X)
+    def take(first: Index) -> None:
+        k.column = first + extent
         if gated:
-            k.column = k.column + extent
             k.take_rows("up", X)
-            k.column = k.column - extent
+        k.column = first
+        k.take_rows("gate", X)
 
-    with k.loop("g", 0, Tiles(extent, group)) as g:
+    with k.loop("g", 0, count) as g:
         k.fill("top", k.by_row, LEAST)
         with k.loop("i", 0, group // 32) as i:
-            k.column = g * group + i * 32
-            take()
+            take(g * group + i * 32)
             k.gather_rows("max", "top", k.within(f"abs({value})", "-inf"))
         k.map("by", f"top * {1 / LARGEST[to]!r}")
         k.store(scale, "by", at=(g, k.m * rows))
         with k.loop("j", 0, group // 32) as j:
-            k.column = g * group + j * 32
-            take()
+            take(g * group + j * 32)
             k.put_rows(D, f"{value} / by")
-    gate = "X[m,{0}]"
-    one = f"silu({gate})*X[m,{{0}}+{columns}]" if gated else gate
-    by = []
-    for n, i in (("n/{0}".format(group), "i"), ("g", "j")):
-        at = f"{group}*({n})+{i}"
+    one = f"silu(X[m,{{0}}])*X[m,{{0}}+{columns}]" if gated else "X[m,{0}]"
+    by: list[str] = []
+    for g_, i_ in ((f"n/{group}", "i"), ("g", "j")):
+        at = f"{group}*({g_})+{i_}"
         mine = f"where({at} < {columns}, abs({one.format(at)}), -inf)"
-        by.append(f"max({LEAST!r}, max({i} < {group}, {mine})) * {1 / LARGEST[to]!r}")
+        by.append(f"max({LEAST!r}, max({i_} < {group}, {mine})) * {1 / LARGEST[to]!r}")
     return k.build(f"D[m,n] = {to}({one.format('n')} / ({by[0]}))\nscale[g,m] = {by[1]}")
 
 
