@@ -503,9 +503,17 @@ def chunks(
 # ------------------------------------------------------------ experts
 
 
-def moe_gemm(runs: str, gated: bool = False) -> Callable[[Rng], Served]:
+def moe_gemm(
+    runs: str, gated: bool = False, scaled: str | None = None, weights: str | None = None
+) -> Callable[[Rng], Served]:
+    """Experts; ``scaled`` with groups of 64, weights of 4 or 8 bits."""
+
     def made(rng: Rng) -> Served:
-        columns, depth, counts = 70, 40, np.array([33, 0, 1, 40], np.int32)
+        columns, depth, counts = (
+            80,
+            40 if scaled is None else 96,
+            np.array([33, 0, 1, 40], np.int32),
+        )
         starts = np.cumsum([0, *counts]).astype(np.int32)
         given: dict[str, Any] = {"longest": np.int32(40)}
         owner = np.repeat(np.arange(4), counts)
@@ -516,15 +524,66 @@ def moe_gemm(runs: str, gated: bool = False) -> Callable[[Rng], Served]:
         else:
             given = {"experts": np.array([2, 0, -1], np.int32)}
             owner = np.repeat(given["experts"], 32)[:90]
-        a, b = random(rng, "bf16", len(owner), depth), random(rng, "bf16", 4, depth, columns)
-        if gated:
-            b = random(rng, "bf16", 4, depth, 2 * columns)
-        out = np.einsum("tk,tkn->tn", wide(a), wide(b)[owner]) * (owner >= 0)[:, None]
+        kind = {"tokens": "s8", "blocks": "f8e4m3"}.get(scaled or "", "bf16")
+        a = convert(3 * random(rng, "f32", len(owner), depth), kind)
+        wanted = random(rng, "f32", 4, depth, columns * (1 + gated))
+        b = convert(wanted if weights is None else 3 * wanted, weights or kind)
+        rows, matrices = wide(a), wide(convert(b, "f32"))
+        if scaled is not None:
+            groups = -(-depth // 64)
+            wide_by = {"blocks": -(-columns // 64)}.get(scaled, columns)
+            sb = rng.random((4, groups, wide_by * (1 + gated))).astype(np.float32)
+            sa = rng.random({"tokens": (len(owner),)}.get(scaled, (groups, len(owner))))
+            sa = sa.astype(np.float32)
+            halves = np.split(wide(sb), 1 + gated, 2)
+            if scaled == "blocks":
+                halves = [np.repeat(x, 64, 2)[..., :columns] for x in halves]
+            matrices = matrices * np.repeat(np.concatenate(halves, 2), 64, 1)[:, :depth]
+            given |= {"sb": sb}
+        if scaled == "tokens":
+            rows, given = rows * wide(sa)[:, None], given | {"sa": sa}
+        if scaled == "blocks":
+            rows = rows * np.repeat(wide(sa), 64, 0)[:depth].T
+            given |= {"sa": sa}
+        out = np.einsum("tk,tkn->tn", rows, matrices[owner]) * (owner >= 0)[:, None]
         if gated:
             gate, up = out[:, :columns], out[:, columns:]
             out = gate / (1 + np.exp(-gate)) * up
-        kernel = kinds.moe_gemm(mma(), runs=runs, gated=gated)  # pyright: ignore[reportArgumentType]
+        if weights == "s4" and gated:
+            b = np.ascontiguousarray(np.moveaxis(b.reshape(4, depth, 2, columns), 2, 1))
+        multiplied = {"tokens": ("s8", "s32"), "blocks": ("f16", "f32")}.get(
+            scaled or "", ("bf16",)
+        )
+        kernel = kinds.moe_gemm(
+            mma(*multiplied, across=1 + (gated and scaled is not None)),
+            runs=runs,
+            gated=gated,
+            kind=kind,
+            weights=weights,
+            scaled=scaled,
+            group=64,
+        )  # pyright: ignore[reportArgumentType, reportCallIssue]
         return Served(kernel, given | {"A": a, "B": b, "N": columns}, (out,), 1e-2)
+
+    return made
+
+
+def sgmv(expands: bool) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        starts, adapters = (
+            np.array([0, 33, 33, 34, 74], np.int32),
+            np.array([2, 0, -1, 1], np.int32),
+        )
+        depth, columns = (16, 80) if expands else (80, 16)
+        x, w = random(rng, "bf16", 74, depth), random(rng, "bf16", 3, depth, columns)
+        owner = np.repeat(adapters, np.diff(starts))
+        out = np.einsum("tk,tkn->tn", wide(x), wide(w)[owner]) * (owner >= 0)[:, None]
+        given: dict[str, Any] = {"X": x, "W": w, "starts": starts, "adapters": adapters}
+        given |= {"longest": np.int32(40)}
+        if expands:
+            given |= {"Y": random(rng, "bf16", 74, columns)}
+            out = out + wide(given["Y"])
+        return Served(kinds.sgmv(mma(), expands=expands), given, (out,), 1e-2)
 
     return made
 
@@ -624,6 +683,12 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "experts, starts": moe_gemm("starts"),
     "experts, counts, gate and up": moe_gemm("counts", gated=True),
     "experts, tiles": moe_gemm("blocks"),
+    "experts, 4-bit weights by groups": moe_gemm("starts", scaled="weights", weights="s4"),
+    "experts, 4-bit weights, tokens of s8": moe_gemm("starts", True, "tokens", "s4"),
+    "experts, FP8 by blocks": moe_gemm("starts", gated=True, scaled="blocks"),
+    "experts, FP8 by blocks, tiles": moe_gemm("blocks", scaled="blocks"),
+    "adapters, shrinking": sgmv(expands=False),
+    "adapters, expanding": sgmv(expands=True),
     "weighted combine": moe_combine,
     "linear attention, slots": linear_attention(slots=True),
     "linear attention, chunks": chunks(delta=False),

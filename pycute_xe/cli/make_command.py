@@ -23,7 +23,7 @@ __all__ = ["KINDS", "attention_command", "make_command"]
 KINDS = (
     *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
     *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
-    *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits"),
+    *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits", "sgmv"),
     *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule", "gated_rows", "kv_cache_write"),
     *("layer_norm", "linear_attention", "mla_cache_write", "moe_combine", "moe_counts"),
     *("moe_permute", "moe_routing", "quantize_groups", "quantize_rows", "rms_norm", "rope"),

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.gates import gated_rows
     from pycute_xe.kernel.serving.kv_cache_write import kv_cache_write
     from pycute_xe.kernel.serving.linear_attention import linear_attention
+    from pycute_xe.kernel.serving.lora import sgmv
     from pycute_xe.kernel.serving.mla_cache_write import mla_cache_write
     from pycute_xe.kernel.serving.moe import moe_gemm
     from pycute_xe.kernel.serving.moe_routing import moe_counts, moe_routing
@@ -206,6 +207,7 @@ __all__ = [
     "rope",
     "block_scaled_gemm",
     "selective_scan",
+    "sgmv",
     "softmax_rows",
     "solve_tril",
     "linear_attention",
