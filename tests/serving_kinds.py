@@ -347,12 +347,22 @@ def biases(
     return Biases({}, lambda *_: 0)
 
 
-def merging(rng: Rng) -> Served:
-    parts, logs = random(rng, "f32", 3, 1, 2, 20, 32), random(rng, "f32", 3, 1, 2, 20)
-    weights = np.exp(wide(logs) - wide(logs).max(0))[..., None]
-    out = (wide(parts) * weights).sum(0) / weights.sum(0)
-    kernel = kinds.attention_combine(attended.tilings(queries=16, keys=32)[1], 3)
-    return Served(kernel, {"Os": parts, "lse": logs}, (out,))
+def merging(lse: bool) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        parts, logs = random(rng, "f32", 3, 1, 2, 20, 32), random(rng, "f32", 3, 1, 2, 20)
+        if lse:
+            logs[0, 0, 1, 3], logs[:, 0, 0, 5] = -np.inf, -np.inf  # parts without a key
+        top = wide(logs).max(0).clip(-1e30)
+        weights = np.exp(wide(logs) - top)
+        sums = weights.sum(0)
+        out = (wide(parts) * weights[..., None]).sum(0) / np.maximum(sums, 1)[..., None]
+        with np.errstate(divide="ignore"):
+            wanted = (out, top + np.log(sums)) if lse else (out,)
+        mma_ = attended.tilings(queries=16, keys=32)[1]
+        kernel = kinds.attention_combine(mma_, 3, lse=lse)
+        return Served(kernel, {"Os": parts, "lse": logs}, wanted)
+
+    return made
 
 
 def linear_attention(slots: bool) -> Callable[[Rng], Served]:
@@ -597,10 +607,31 @@ def routed(rng: Rng, tokens: int = 20, experts: int = 12, top: int = 2) -> tuple
     return x, ids.T.astype(np.int32).copy(), (weights / weights.sum(1, keepdims=True)).T
 
 
-def moe_routing(rng: Rng) -> Served:
-    x, ids, weights = routed(rng)
-    kernel = kinds.moe_routing(12, rows=16, subgroups=1)
-    return Served(kernel, {"X": x, "numbers": np.arange(12, dtype=np.float32)}, (ids, weights))
+def moe_routing(among: str) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x, ids, weights = routed(rng)
+        if among == "all":
+            e = np.exp(wide(x))
+            weights = np.take_along_axis(e / e.sum(1, keepdims=True), ids.T, 1).T
+        kernel = kinds.moe_routing(12, among=among, rows=16, subgroups=1)  # pyright: ignore[reportArgumentType]
+        return Served(kernel, {"X": x, "numbers": np.arange(12, dtype=np.float32)}, (ids, weights))
+
+    return made
+
+
+def grouped_routing(rng: Rng) -> Served:
+    x, bias = random(rng, "f32", 20, 64), random(rng, "f32", 64) / 4
+    score = 1 / (1 + np.exp(-wide(x)))
+    groups = np.sort((score + bias).reshape(20, 4, 16))[..., -2:].sum(2)
+    best = np.argsort(-groups, 1)[:, :2]
+    kept = np.full((20, 4, 16), -np.inf)
+    np.put_along_axis(kept, best[..., None], 0, 1)
+    ids = np.argsort(-(score + bias + kept.reshape(20, 64)), 1)[:, :2]
+    own = np.take_along_axis(score, ids, 1)
+    wanted = (ids.T, (2.5 * own / own.sum(1, keepdims=True)).T)
+    given = {"X": x, "bias": bias, "numbers": np.arange(64, dtype=np.float32)}
+    kernel = kinds.grouped_routing(64, 4, 2, 2, scale=2.5, rows=16, subgroups=1)
+    return Served(kernel, given, wanted)
 
 
 def moe_counts(rng: Rng) -> Served:
@@ -654,9 +685,12 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "attention, softcap": attention([(20, 45)], softcap=5.0, causal=True),
     "MLA": attention([(20, 45)], latent=True),
     "attention, FP8 cache": attention([(20, 45)], scales=True, kv="f8e4m3"),
-    "attention, merging of split keys": merging,
+    "attention, merging of split keys": merging(lse=False),
+    "attention, merging with lse": merging(lse=True),
     "linear attention": linear_attention(slots=False),
-    "routing": moe_routing,
+    "routing": moe_routing("chosen"),
+    "routing, weights among all": moe_routing("all"),
+    "grouped routing": grouped_routing,
     "counts of experts": moe_counts,
     "rope": rope(),
     "rope, pairs": rope(interleaved=True, rest=32),

@@ -24,8 +24,16 @@ KINDS = (
     *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
     *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
     *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits", "sgmv"),
-    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule", "gated_rows", "kv_cache_write"),
-    *("layer_norm", "linear_attention", "mla_cache_write", "moe_combine", "moe_counts"),
+    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule", "gated_rows"),
+    *(
+        "grouped_routing",
+        "kv_cache_write",
+        "layer_norm",
+        "linear_attention",
+        "mla_cache_write",
+        "moe_combine",
+        "moe_counts",
+    ),
     *("moe_permute", "moe_routing", "quantize_groups", "quantize_rows", "rms_norm", "rope"),
     *("selective_scan", "softmax_rows", "solve_tril"),
 )
