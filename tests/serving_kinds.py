@@ -365,20 +365,26 @@ def merging(lse: bool) -> Callable[[Rng], Served]:
     return made
 
 
-def linear_attention(slots: bool) -> Callable[[Rng], Served]:
+def linear_attention(slots: bool, delta: bool = False) -> Callable[[Rng], Served]:
     def made(rng: Rng) -> Served:
         heads, tokens, depth, columns = 2, 7, 16, 20
         q, k = (random(rng, "f32", heads, tokens, depth) for _ in "qk")
         v = random(rng, "f32", heads, tokens, columns)
         g = rng.random((heads, tokens)).astype(np.float32)
-        kernel = kinds.linear_attention(depth, subgroups=2, slots=slots)
+        kind = kinds.delta_rule if delta else kinds.linear_attention
+        kernel = kind(depth, subgroups=2, slots=slots)
+        rate = rng.random((heads, tokens)).astype(np.float32)
+        k = k / 4 if delta else k
         given: dict[str, Any] = {"Q": q, "K": k, "V": v, "g": g}
+        given |= {"beta": rate} if delta else {}
         out = np.zeros((heads, tokens, columns))
 
         def through(state: Array, first: int, stop: int) -> Array:
             for t in range(first, stop):
-                state = wide(g)[:, t, None, None] * state
-                state = state + wide(k)[:, t, :, None] * wide(v)[:, t, None]
+                state, new = wide(g)[:, t, None, None] * state, wide(v)[:, t]
+                if delta:
+                    new = rate[:, t, None] * (new - np.einsum("hd,hde->he", wide(k)[:, t], state))
+                state = state + wide(k)[:, t, :, None] * new[:, None]
                 out[:, t] = np.einsum("hd,hde->he", wide(q)[:, t], state)
             return state
 
@@ -727,6 +733,7 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "linear attention, slots": linear_attention(slots=True),
     "linear attention, chunks": chunks(delta=False),
     "delta rule": chunks(delta=True, chunk=None),
+    "delta rule, slots": linear_attention(slots=True, delta=True),
     "delta rule, chunks": chunks(delta=True),
     "linear attention, products": chunks(False, 32, kind="bf16", near=2e-2),
     "inverses of triangles": inverses,
