@@ -55,6 +55,9 @@ def attention_combine(
     Os[4,B,H,M,E] f32 row-major; lse[4,B,H,M] f32 row-major
     """
     rows, numeric = Rows(mma, mma), as_numeric(out_type)
+    if splits < 1:
+        wrong = f"{splits} parts have nothing to put together"
+        raise KernelError("attention_combine", {"splits": splits}, wrong, "use splits=2")
     if rows.count % 16:
         raise KernelError(
             "attention_combine",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.serving.chunk_products import ChunkProducts
+from pycute_xe.kernel.serving.chunk_products import ChunkProducts, demand_product_type
 from pycute_xe.kernel.serving.chunks import Chunks
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.serving.token_states import TokenStates
 from pycute_xe.signatures import typed
 
@@ -13,6 +14,7 @@ __all__ = ["delta_rule"]
 
 
 @typed
+@sized(chunk=None)
 def delta_rule(
     depth: int = 64,
     *,
@@ -52,6 +54,7 @@ def delta_rule(
     if inverse and chunk is None:
         wrong = "without a chunk there is no triangular system"
         raise KernelError("delta_rule", given, wrong, "give a chunk of 16, 32 or 64")
+    demand_product_type("delta_rule", kind)
     if kind != "f32" and not inverse:
         wrong = f"products of {kind} are those by an inverse"
         raise KernelError("delta_rule", given, wrong, "give a chunk, and inverse=True")

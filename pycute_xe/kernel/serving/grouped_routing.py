@@ -8,6 +8,7 @@ from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.argmax_rows import first_of
 from pycute_xe.kernel.serving.moe_routing import MOST_CHOSEN, chosen
 from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["grouped_routing"]
@@ -17,6 +18,7 @@ BEHIND = 2.0**100
 
 
 @typed
+@sized(groups=None, best=None, top=None)
 def grouped_routing(
     experts: int,
     groups: int = 8,

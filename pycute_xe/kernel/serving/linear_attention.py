@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.serving.chunk_products import ChunkProducts
+from pycute_xe.kernel.serving.chunk_products import ChunkProducts, demand_product_type
 from pycute_xe.kernel.serving.chunk_states import COLUMNS
 from pycute_xe.kernel.serving.chunks import Chunks
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.serving.token_states import TokenStates
 from pycute_xe.signatures import typed
 
@@ -14,6 +15,7 @@ __all__ = ["linear_attention"]
 
 
 @typed
+@sized(chunk=None)
 def linear_attention(
     depth: int = 64,
     *,
@@ -42,6 +44,7 @@ def linear_attention(
     >>> print(str(linear_attention().computes).splitlines()[1])
     S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*V[h,t,e]
     """
+    demand_product_type("linear_attention", kind)
     if chunk is not None:
         if slots or columns != COLUMNS:
             given = {"chunk": chunk, "slots": slots, "columns": columns}

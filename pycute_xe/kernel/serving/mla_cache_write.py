@@ -6,6 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.tables import Distinct, InRange
 from pycute_xe.signatures import typed
 
@@ -13,6 +14,7 @@ __all__ = ["mla_cache_write"]
 
 
 @typed
+@sized()
 def mla_cache_write(
     page: int = 16,
     latent: int = 512,

@@ -14,6 +14,7 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.ragged import store_rows
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.tables import AtMost, Rising, Runs
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.numeric import as_numeric
@@ -28,6 +29,7 @@ Scaled = Literal["weights", "tokens", "blocks"]
 
 
 @typed
+@sized(group=None)
 def moe_gemm(
     mma: TiledMma,
     *,

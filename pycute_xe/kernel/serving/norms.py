@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import RowBuilder, rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["add_rms_norm", "layer_norm", "rms_norm"]
 
 
 @typed
+@sized(tile=None)
 def rms_norm(
     columns: int,
     *,
@@ -43,6 +45,7 @@ def rms_norm(
 
 
 @typed
+@sized(tile=None)
 def add_rms_norm(
     columns: int,
     *,
@@ -85,6 +88,7 @@ def add_rms_norm(
 
 
 @typed
+@sized(tile=None)
 def layer_norm(
     columns: int,
     *,

@@ -6,6 +6,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles, as_index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import RowBuilder
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["LARGEST", "demand_scaled", "quantize_groups", "quantize_rows"]
@@ -18,6 +19,7 @@ LEAST = 2.0**-100
 
 
 @typed
+@sized(tile=None)
 def quantize_rows(
     columns: int | str = "N",
     *,
@@ -54,6 +56,7 @@ def quantize_rows(
 
 
 @typed
+@sized(group=None)
 def quantize_groups(
     columns: int | str = "N",
     group: int = 128,

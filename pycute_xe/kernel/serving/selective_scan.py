@@ -5,12 +5,14 @@ from __future__ import annotations
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["selective_scan"]
 
 
 @typed
+@sized()
 def selective_scan(
     states: int = 16, *, heads: bool = False, gated: bool = False, subgroups: int = 4
 ) -> Kernel:
