@@ -18,7 +18,7 @@ BEHIND = 2.0**100
 
 
 @typed
-@sized(groups=None, best=None, top=None)
+@sized(experts=None, groups=None, best=None, top=None)
 def grouped_routing(
     experts: int,
     groups: int = 8,
@@ -45,9 +45,11 @@ def grouped_routing(
     X[M,256] f32 row-major; bias[256] f32; numbers[256] f32
     """
     given = {"experts": experts, "groups": groups, "best": best, "top": top}
-    if groups < 1 or experts < 16 * groups or experts % (16 * groups):
+    step = 16 * groups
+    if step < 1 or experts < step or experts % step:
         wrong = f"{groups} groups do not divide {experts} experts into multiples of 16"
-        raise KernelError("grouped_routing", given, wrong, "use groups=8 of 256 experts")
+        fix = f"use experts={step * max(1, -(-experts // step))}" if step > 0 else "use groups=1"
+        raise KernelError("grouped_routing", given, wrong, fix)
     most = min(MOST_CHOSEN, best * (experts // groups))
     if not 1 <= best <= groups or not 1 <= top <= most:
         wrong = f"{best} of {groups} groups, and {top} experts of these are not to be had"
@@ -67,7 +69,7 @@ class _Routing:
     def __init__(self, experts: int, groups: int, kind: str, rows: int, subgroups: int) -> None:
         """Declare what is read."""
         self.groups, self.each = groups, experts // groups
-        self.k = k = RowBuilder("grouped_routing", experts, (rows, self.each), subgroups)
+        self.k = k = RowBuilder("grouped_routing", experts, rows, subgroups, self.each)
         self.X = k.matrix("X", kind)
         self.bias, self.numbers = (k.input(x, "f32", (experts,)) for x in ("bias", "numbers"))
 

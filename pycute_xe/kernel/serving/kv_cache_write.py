@@ -6,7 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.kinds.attention_form import CacheOrder
-from pycute_xe.kernel.serving.sizes import sized
+from pycute_xe.kernel.serving.sizes import demand_multiples, in_dword, in_register, sized
 from pycute_xe.kernel.spec.tables import Distinct, InRange
 from pycute_xe.signatures import typed
 
@@ -36,6 +36,8 @@ def kv_cache_write(
     >>> print(*kv_cache_write(16, 64, cache="heads").outputs, sep="; ")
     KC[P,G,16,64] bf16 row-major; VC[P,G,16,64] bf16 row-major
     """
+    each = in_dword if cache == "tokens" and heads > 1 else in_register
+    demand_multiples("kv_cache_write", each(cache_type or kind), depth=depth)
     k = KernelBuilder("kv_cache_write", 1)
     modes = ("P", page, "G", depth) if cache == "tokens" else ("P", "G", page, depth)
     pairs = [(k.input(x, kind, ("T", "G", depth)), x.lower()) for x in ("K", "V")]

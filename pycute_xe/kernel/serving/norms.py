@@ -66,7 +66,7 @@ def add_rms_norm(
     k = RowBuilder("add_rms_norm", columns, tile, subgroups)
     X, R, w = k.matrix("X", kind), k.matrix("R", kind), k.input("w", kind, (columns,))
     S, D = (k.output(name, kind, ("M", columns)) for name in "SD")
-    added = "x + r" if kind == "f32" else f"{kind}(x + r)"
+    added = rounded(kind, "x + r")
     k.fill("squares", k.by_row)
     with k.tiles("i"):
         k.take_rows("x", X)
