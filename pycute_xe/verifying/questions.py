@@ -378,7 +378,7 @@ class Questions(Loading, Counting):
             words = f"{output}{list(index)}: {wrong.words}"
             return self.of_element(output, "values", words, point, index, wrong.points)
 
-        return self.shown(output, difference, (actual, wanted), failed)
+        return self.shown(output, difference, (actual, wanted), failed, points)
 
     def _added(self, write: Write, view: View, names: Names) -> Formula:
         """Return what a write adds to an element: a sum over all points at which it adds there.
@@ -434,7 +434,7 @@ class Questions(Loading, Counting):
                 failure = self._at(where, write, view, targets)
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
-                return failure
+                    return failure
         difference = self._compared(points, actual, wanted, numeric)
         if difference is None:
             return None
@@ -442,7 +442,7 @@ class Questions(Loading, Counting):
         def failed(wrong: Difference, _: Point) -> Failure | None:
             return self._at(wrong, write, view, targets)
 
-        return self.shown(write.statement.operand, difference, (actual, wanted), failed)
+        return self.shown(write.statement.operand, difference, (actual, wanted), failed, points)
 
     def _wrong_there(
         self, claim: Named, actual: Formula, write: Write, view: View, points: Region
@@ -470,7 +470,9 @@ class Questions(Loading, Counting):
         if not others.is_empty or (keeps and self._changes(rest, actual, write, targets)):
             where = rest if keeps else others.to(points.names)
             wrong = Difference(where, "elements", "the claim does not name that place")
-            return self.shown(output, wrong, (actual, whole), failed)
+            failure = self.shown(output, wrong, (actual, whole), failed)
+            if failure is not None:
+                return failure
         if element is None or there.is_empty:
             return None
         wanted = as_stored(claim.numeric, collapsed(there, claim.value(element)))
@@ -478,7 +480,7 @@ class Questions(Loading, Counting):
         difference = self._compared(there, actual, wanted, claim.numeric)
         if difference is None:
             return None
-        return self.shown(output, difference, (actual, wanted), failed)
+        return self.shown(output, difference, (actual, wanted), failed, there)
 
     def _changes(self, points: Region, actual: Formula, write: Write, targets: Names) -> bool:
         """Whether something else may be stored than what lay there."""
