@@ -210,10 +210,14 @@ class _Draw:
 
     def between(self, one: AtMost, name: str, lows: list[int], highs: list[int]) -> None:
         """Add the numbers that entries are at most, or at least, where no table says them."""
-        if _is_entry(one.index, name) and not one.most.looked_up:
+        if _is_entry(one.index, name) and self.is_known(one.most):
             highs.append(one.most.at(self.sizes))
-        if _is_entry(one.most, name) and not one.index.looked_up:
+        if _is_entry(one.most, name) and self.is_known(one.index):
             lows.append(one.index.at(self.sizes))
+
+    def is_known(self, index: Index) -> bool:
+        """Whether sizes alone tell an index."""
+        return not index.looked_up and index.names <= self.sizes.keys()
 
     def reached(self, one: AtMost, name: str) -> int:
         """Return the greatest number that a scalar must reach; 0 where it says another thing."""
