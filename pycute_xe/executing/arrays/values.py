@@ -294,7 +294,10 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
         begin.append(slice(None))
         into.append(slice(0, at.size) if kept.size == at.size else kept)
         takes.append((mode, at[kept]))
-    if any(one != slice(None) and len(range(n)[one]) < n for one, n in zip(begin, array.shape, strict=True)):
+    if any(
+        one != slice(None) and len(range(n)[one]) < n
+        for one, n in zip(begin, array.shape, strict=True)
+    ):
         array = taken(array, tuple(begin))
     for mode, at in takes:
         array = taken(array, at) if not mode else _take(array, at, mode)
@@ -326,11 +329,11 @@ def scattered(
         return
     lines = [place.line for place in places]
     new = arranged(new, [axes.index(a) for a in every], tuple(at.size for at, _ in lines))
-    if all(first is not None for _, first in lines):
-        runs = tuple(slice(first, (first or 0) + at.size) for at, first in lines)
-        put(array, runs, new, add)
-    else:
+    if sum(first is None for _, first in lines) > 1:
         put(array, np.ix_(*(at for at, _ in lines)), new, add)
+        return
+    runs = (at if first is None else slice(first, first + at.size) for at, first in lines)
+    put(array, tuple(runs), new, add)
 
 
 def _scattered_together(
@@ -452,8 +455,9 @@ def _scattered(value: Value, own: tuple[Axis, ...]) -> tuple[Axis, ...]:
 def _matrices(value: Value, batch: tuple[Axis, ...], *sides: tuple[Axis, ...]) -> Array:
     """Return (batch…, rows, columns) of a value, where these are the axes of two sides."""
     order = [value.axes.index(a) for a in (*batch, *sides[0], *sides[1]) if a in value.axes]
-    shape = *(a.size if a in value.axes else 1 for a in batch), *(
-        prod(a.size for a in side) for side in sides
+    shape = (
+        *(a.size if a in value.axes else 1 for a in batch),
+        *(prod(a.size for a in side) for side in sides),
     )
     return arranged(value.array, order, shape)
 
@@ -464,4 +468,3 @@ def _added(accumulated: Value, start: Value) -> Value:
     one = spread(accumulated.array, accumulated.axes, axes)
     other = spread(numbers(start, accumulated.type), start.axes, axes)
     return Value(axes, of_dtype(_add(one, other), accumulated.array.dtype), accumulated.type)
-
