@@ -52,7 +52,7 @@ def grouped_routing(
         raise KernelError("grouped_routing", given, wrong, fix)
     most = min(MOST_CHOSEN, best * (experts // groups))
     if not 1 <= best <= groups or not 1 <= top <= most:
-        wrong = f"{best} of {groups} groups, and {top} experts of these are not to be had"
+        wrong = f"{best} of {groups} groups do not have {top} experts of 1 to {MOST_CHOSEN}"
         fix = f"use best={min(max(best, 1), groups)}, top={min(max(top, 1), 2)}"
         raise KernelError("grouped_routing", given, wrong, fix)
     r = _Routing(experts, groups, kind, rows, subgroups)
