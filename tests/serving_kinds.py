@@ -12,7 +12,10 @@ from serving_problem import Array, Rng, Served, mma, random, wide
 from serving_rows import (
     add_rms_norm,
     argmax_rows,
+    dequantize_groups,
+    embedding,
     gated_rows,
+    kv_cache_gather,
     kv_cache_write,
     layer_norm,
     mla_cache_write,
@@ -98,7 +101,8 @@ def dealt_gemm(rng: Rng) -> Served:
 ONE = [(5, 70), (1, 130), (7, 7)]
 
 KINDS: dict[str, Callable[[Rng], Served]] = {
-    "rms_norm": rms_norm,
+    "rms_norm": rms_norm(),
+    "rms_norm, s8": rms_norm("s8"),
     "layer_norm": layer_norm,
     "softmax of long rows": softmax_rows,
     "quantisation by token, s8": quantize_rows("s8"),
@@ -113,6 +117,12 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "latent cache write": mla_cache_write(None),
     "latent cache write, s8": mla_cache_write("s8"),
     "cache write, f8": kv_cache_write("tokens", "f8e4m3"),
+    "cache write, scales of heads, s8": kv_cache_write("tokens", "s8", by_head=True),
+    "cache write, heads first, scales of heads, s8": kv_cache_write("heads", "s8", by_head=True),
+    "pages gathered": kv_cache_gather(None),
+    "pages gathered, s8": kv_cache_gather("s8"),
+    "embedding": embedding,
+    "4-bit weights widened": dequantize_groups,
     "convolution of tokens": causal_conv(slots=False),
     "convolution of tokens, slots": causal_conv(slots=True),
     "selective scan": selective_scan(heads=False),
