@@ -175,7 +175,7 @@ def test_work_groups_that_enter_no_loop_keep_what_they_had(trips: list[int]) -> 
     n = Index.element("n", m)
     k.load("x", x, (1, 16), at=(m, 0))
     k.map("y", "x*1")
-    with k.when(1 < n), k.loop("i", 0, n):
+    with k.when(n > 1), k.loop("i", 0, n):
         k.map("y", "y*0.5")
     k.store(out, "y", at=(m, 0))
     given, counts = np.arange(48, dtype="f4").reshape(3, 16), np.array(trips, np.int32)
