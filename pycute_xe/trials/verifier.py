@@ -298,13 +298,13 @@ def _differs(
     kernel = asked.kernel
     if kernel.computes is None:
         return None
-    value, numeric = kernel.computes.value(name), kernel.operand(name).value_type
-    if asked.data is None and not is_moved(value):
+    claim, numeric = kernel.computes.known(name), kernel.operand(name).value_type
+    if asked.data is None and claim is not None and not is_moved(claim.value):
         return None
     window, kept = _window(machine, name, part, at)
     if window is None:
         return None
-    terms = terms_of(value, asked.sizes) * prod(map(len, window))
+    terms = prod(map(len, window)) * (terms_of(claim.value, asked.sizes) if claim else 1)
     if terms > MOST_TERMS:
         at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
         raise InputError("trial", {"output": name}, f"what is claimed takes {at_once}", "")

@@ -22,11 +22,8 @@ from pycute_xe.kernel import (
     Loop,
     Store,
 )
-from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.spec.expression import Element
-from pycute_xe.kernel.spec.places import Guard, Situated, is_inside, situated_elements
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import AnyClaim, Claim
+from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
     Counting,
@@ -34,12 +31,12 @@ from pycute_xe.verifying.changes import (
     changed_before,
     changed_beside,
     changed_by_others,
-    check_races,
     may_be_covered,
     touches,
 )
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.coverage import Coverage, Point
+from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
@@ -51,6 +48,7 @@ from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import collapsed
 from pycute_xe.verifying.points import Space, View, view_of
+from pycute_xe.verifying.racing import check_one_writer, check_races
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.scatters import Named
@@ -221,76 +219,6 @@ def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[in
             yield from ((first, *rest) for rest in _summing_to(total - first, spans[1:]))
 
 
-# ------------------------------------------------------------ defining
-# Whether every element that a claim names lies inside its operand, for all sizes.
-
-
-def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str, Region] | None:
-    """Return where a claim names an element outside its operand: a point, in words, all points.
-
-    Raises `UndecidableError` for indices known only in a run.
-    """
-    modes = space.kernel.operand(claim.output).modes
-    match claim:
-        case Claim(_, indices, value):
-            every = situated_elements(value, tuple(zip(indices, modes, strict=True)))
-        case Scatter():
-            every = scattered_elements(claim, modes)
-    for one in every:
-        if is_inside(one, space.kernel.operand(one.element.operand).modes):
-            continue
-        region = _outside(space, one)
-        point = smallest(region, space.naming)
-        if point is None:
-            continue
-        return point, f"{one} is claimed, and lies outside {one.element.operand}", region
-    return None
-
-
-def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situated]:
-    """Return the elements that a scatter names: those that tell its places, and those of its value.
-
-    The latter where the place lies inside of the output.
-    """
-    out = [_looked_up(e, claim.over[:i], ()) for i, (_, e) in enumerate(claim.over)]
-    out += [
-        _looked_up(index, claim.over, claim.when[:i])
-        for i, pair in enumerate(claim.when)
-        for index in pair
-    ]
-    out += [_looked_up(index, claim.over, claim.when) for index in claim.at]
-    pairs = zip(claim.at, modes, strict=True)
-    inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
-    values = situated_elements(claim.value, claim.over)
-    inside = (*inside, *claim.when)
-    values = [replace(one, guards=(*inside, *one.guards)) for one in values]
-    return [*(one for some in out for one in some), *values]
-
-
-def _looked_up(
-    index: Index, ranges: tuple[tuple[str, Index], ...], guards: tuple[Guard, ...]
-) -> list[Situated]:
-    return [Situated(Element(x.operand, x.at), ranges, guards) for x in index.looked_up]
-
-
-def _outside(space: Space, one: Situated) -> Region:
-    """Return the sizes and variables at which an element lies outside."""
-    own = {name: f"c_{number}" for number, (name, _) in enumerate(one.ranges)}
-    texts = list(space.sizes)
-    for name, extent in one.ranges:
-        texts.append(f"0 <= {own[name]} < {space.naming.text(extent, own)}")
-    for index, below in one.guards:
-        texts.append(f"{space.naming.text(index, own)} < {space.naming.text(below, own)}")
-    wrong: list[str] = []
-    extents = space.extents(one.element.operand)
-    for index, extent in zip(one.element.at, extents, strict=True):
-        at = space.naming.text(index, own)
-        wrong += [f"{at} < 0", f"{at} >= {extent}"]
-    texts.append(" or ".join(wrong))
-    names = (*space.naming.sizes, *own.values())
-    return Region.where(names, " and ".join(f"({text})" for text in texts))
-
-
 # ------------------------------------------------------------ questions
 
 WILD = 6
@@ -324,6 +252,7 @@ class Questions(Loading, Counting):
         joined = self.joined(output) if len(judged) == len(mine) else None
         if joined is not None and self._are_right(joined):
             check_races(self.space, output, [write for _, write in mine], joined)
+            self._one_writer(output, mine, joined)
             return None
         failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
@@ -331,7 +260,17 @@ class Questions(Loading, Counting):
             return self._wrong_at_last(output)
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
+            self._one_writer(output, mine)
         return wrong
+
+    def _one_writer(
+        self, output: str, mine: list[tuple[int, Write]], joined: Sequence[Together] = ()
+    ) -> None:
+        """Demand one writer of places that no claim names; an inout keeps what it holds there."""
+        claim = self.claim_of(output)
+        if isinstance(claim, Scatter) and self.kernel.operand(output).role != "inout":
+            every = [(w, self.views[i], self.points[i]) for i, w in mine]
+            check_one_writer(self.space, claim, every, joined, (self.extents, self.real))
 
     def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
@@ -492,9 +431,8 @@ class Questions(Loading, Counting):
         def failed(wrong: Difference, _: Point) -> Failure | None:
             return self._at(wrong, write, view, targets)
 
-        there = points.within("false")
+        there = claim.there(points, targets, element)
         if element is not None:
-            there = points.within(" and ".join(f"({t})" for t in claim.holds(targets, element)))
             again = claim.others(there, targets, element)
             point = None if again.is_empty else smallest(again, self.space.naming)
             if point is not None:

@@ -130,6 +130,10 @@ class Named:
                 out[j] = both if other == mine % by else out[j]
         return tuple(dict.fromkeys(out))
 
+    def there(self, points: Region, targets: Names, element: dict[str, str] | None) -> Region:
+        """Return the points of stores whose place an element of the claim names."""
+        return points.within("false" if element is None else _all([*self.holds(targets, element)]))
+
     def others(self, points: Region, targets: Names, element: dict[str, str] | None) -> Region:
         """Return the points of stores with other elements of the claim that name their place."""
         every = points.to((*points.names, *self.names))
