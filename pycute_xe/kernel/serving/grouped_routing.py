@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.argmax_rows import first_of
 from pycute_xe.kernel.serving.moe_routing import MOST_CHOSEN, chosen
-from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder
+from pycute_xe.kernel.serving.rows import RowBuilder
 from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
@@ -89,7 +91,7 @@ class _Routing:
     def find_group(self, t: int) -> None:
         """Find the t-th best score of a group."""
         k, left = self.k, "both" if t == 0 else f"below(both, group{t - 1})"
-        k.fill(f"group{t}", k.by_row, LOWEST)
+        k.fill(f"group{t}", k.by_row, -inf)
         with k.loop(f"g{t}", 0, self.groups) as g:
             self.take(g)
             k.map(f"group{t}", f"max(group{t}, {left})")
@@ -98,11 +100,11 @@ class _Routing:
         """Find the j-th largest biased score in these groups, and the first expert that has it."""
         k, kept = self.k, _kept("biased", "both", f"group{best - 1}")
         left = kept if j == 0 else f"below({kept}, top{j - 1})"
-        k.fill(f"top{j}", k.by_row, LOWEST)
+        k.fill(f"top{j}", k.by_row, -inf)
         with k.loop(f"t{j}", 0, self.groups) as g:
             self.take(g)
             k.gather_rows("max", f"top{j}", left)
-        k.fill(f"first{j}", k.by_row, LOWEST)
+        k.fill(f"first{j}", k.by_row, -inf)
         with k.loop(f"f{j}", 0, self.groups) as g:
             self.take(g)
             k.take_columns("number", self.numbers)
@@ -147,7 +149,7 @@ class _Routing:
         """Return the claim of the t-th best score of a group."""
         left = self._group(f"{i}g", i)
         left = left if t == 0 else f"below({left}, {self._best(t - 1, f'{i}_')})"
-        return f"max({LOWEST!r}, max({i}g < {self.groups}, {left}))"
+        return f"max({i}g < {self.groups}, {left})"
 
     def _left(self, j: int, best: int, n: str, i: str) -> str:
         """Return the claim of an expert's biased score, if it may be the j-th."""
@@ -158,7 +160,7 @@ class _Routing:
 
     def _over(self, n: str, value: str) -> str:
         """Return the largest value among all experts."""
-        return f"max({LOWEST!r}, max({n}g < {self.groups}, max({n}e < {self.each}, {value})))"
+        return f"max({n}g < {self.groups}, max({n}e < {self.each}, {value}))"
 
     def _top(self, j: int, best: int, i: str) -> str:
         return self._over(i, self._left(j, best, i, i))
