@@ -197,7 +197,7 @@ UNDECIDED = {
     "lse of pages": "lse values",
     "grouped routing": "ids values",  # maxima over groups of sums of their two largest
 }
-"""What is undecided first of each."""
+"""What is undecided of each."""
 
 
 def served(name: str) -> Served:

@@ -14,7 +14,7 @@ __all__ = ["embedding"]
 @typed
 @sized()
 def embedding(*, kind: str = "bf16", width: int = 64) -> Kernel:
-    """Return the kernel ``D[t,c] = W[ids[t] - first, c]``, or 0 where W has no such row.
+    """Return the kernel ``D[t,c] = W[ids[t] - first, c]``, or 0 where that is outside W.
 
     W (V, C) and D (T, C) are of ``kind``; the scalar ``first`` is the number of W's first row, so
     that a token of another device becomes 0. A work-group has ``width`` columns of a token. Raises
