@@ -158,7 +158,6 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
         [(1, 70), (1, 5)], scales="heads", kv="f8e4m3", page=64
     ),
     "MLA, pages": attention([(5, 70), (5, 130)], latent=True, page=64, group=2),
-    "packed pages, keys shared": attention(ONE, SHARED, packed=True, page=64, causal=True),
     "drafted tokens, keys shared": attention(ONE, SHARED, packed=True, bias="drafts"),
     "lse of packed queries": attention(ONE, packed=True, causal=True, lse=True),
     "lse of pages": attention([(1, 70), (1, 0)], packed=True, page=64, lse=True),
