@@ -14,7 +14,8 @@ from pycute_xe.typing import is_tuple
 
 __all__ = ["demand_dwords", "sized"]
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 USUAL = 64
 """What is proposed for a size that has no default."""
 
