@@ -110,7 +110,7 @@ def _not_a_deal(kernel: Kernel, take: FetchAdd, own: tuple[str, ...], done: If) 
     if any(i.names or i.looked_up for i in take.at):
         return "tickets are not counted at one place"
     if kernel.operand(take.into).role != "scratch":
-        return f"{take.into} is not scratch: whose ticket stays there is not known"
+        return f"{take.into} must be scratch: which ticket it has at the end is open"
     ticket = Looked(take.into, take.place)
     indices = (i for s in walk(done.body) for i in s.touched.indices)
     names = {n for i in indices for n in _free(i, ticket)}
