@@ -487,7 +487,8 @@ class Registers:
 class Lifter:
     """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far.
 
-    ``states`` are the terms of state in what is stored, and in what recurrences do.
+    ``states`` are the terms of state in what is stored, and in what recurrences do, ``few`` nodes
+    of state with what their positions hold once each.
     """
 
     subgroups: int
@@ -501,6 +502,9 @@ class Lifter:
     )
     names: dict[object, str] = field(default_factory=dict[object, str])
     states: tuple[Lifted, ...] = ()
+    few: dict[int, tuple[State, State, Ints | slice]] = field(
+        default_factory=dict["int", "tuple[State, State, Ints | slice]"]
+    )
     stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
         default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
     )
