@@ -21,6 +21,7 @@ from pycute_xe.executing.space import given
 from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.operands import shape_of
+from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.dealt import dealt_tiles
 from pycute_xe.kernel.spec.arrivals import in_order
 
@@ -70,17 +71,9 @@ def _drawn_first(kernel: Kernel) -> Kernel | None:
         return None
     counters, into = {s.operand for s in takes}, {s.into for s in takes}
     inner = replace(kernel, body=rest, computes=None)
-    touched = [s.touched for s in inner.statements()]
-    moved = {n for t in touched for n in (*t.from_memory, *t.to_memory, *t.prefetched)}
     looked = {x.operand for s in takes for i in (*s.at, *s.place) for x in i.looked_up}
-    roles = {kernel.operand(n).role for n in counters}, {kernel.operand(n).role for n in into}
-    wrong = (
-        takes_tickets(inner) or len(counters) < len(takes) or len(into) < len(takes)
-        or moved & (counters | into) or looked & (counters | into)
-        or roles[0] != {"scratch"} or not roles[1] <= {"scratch", "out"}
-        or any(s.by != Index(None, 1) for s in takes)
-    )  # fmt: skip
-    if wrong:
+    kept = {kernel.operand(n).role for n in into} <= {"scratch", "out"}
+    if takes_tickets(inner) or not kept or looked & into or any(misused(kernel, s) for s in takes):
         return None
     operands = (
         replace(o, role="in") if o.name in into else o
@@ -114,9 +107,6 @@ def _tickets(
 
     counter, _ = flat(take.operand, take.at)
     places, shape = flat(take.into, take.place)
-    if np.unique(places).size != places.size:
-        wrong = f"work-groups keep their tickets in one place of {take.into}"
-        raise KernelError("run", {"operand": take.into}, wrong, "give each a place of its own")
     out: Any = np.full(shape, -1, np.int32)
     out.reshape(-1)[places] = in_order(counter)
     return out

@@ -241,10 +241,11 @@ def _beside(
     computes = kernel.computes
     if computes is None or not (computes.claims or computes.tickets):
         return made
-    value, numeric = computes.value(made.output), kernel.operand(made.output).value_type
+    claim, numeric = computes.known(made.output), kernel.operand(made.output).value_type
     claimed = claimed_part(computes, problem.inputs, problem.sizes, made.output, window)
     beside = np.where(claimed, actual, made.expected)
-    return replace(made, actual=beside, tolerance=tolerance_of(value, numeric))
+    tolerance = tolerance_of(claim.value, numeric) if claim is not None else 0.0  # of tickets
+    return replace(made, actual=beside, tolerance=tolerance)
 
 
 def _expected(

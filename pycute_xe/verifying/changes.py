@@ -11,25 +11,19 @@ either, nothing orders them, whatever the sizes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Around, Write, situated
 from pycute_xe.holding.following import FAR, placed
-from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
 from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
     FetchAdd,
-    Index,
     Kernel,
     Load,
     Loop,
@@ -41,9 +35,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import doing
 from pycute_xe.kernel.ir.statements import COUNTING
-from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.faults import Facts, least
-from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.points import Space, index_text
 from pycute_xe.verifying.refusing import undecided
@@ -59,7 +51,6 @@ __all__ = [
     "touches",
     "Counting",
     "counts_plainly",
-    "check_races",
     "may_be_covered",
 ]
 
@@ -190,65 +181,6 @@ def _unclear(operand: str) -> UndecidableError:
     )
 
 
-# ------------------------------------------------------------ racing
-# Elements of an output that two subgroups store, which nothing orders.
-#
-# Of equal bytes either may stay. What is only copied is equal where it is what is claimed; what
-# is computed is equal in real numbers, which says nothing of its last bit.
-
-
-def check_races(
-    space: Space, output: str, writes: list[Write], joined: Sequence[Together] = ()
-) -> None:
-    """Raise `UndecidableError` where two subgroups store results to one element of an output.
-
-    ``joined`` are all of the writes, taken together.
-    """
-    stores = touches(space, output)[1]
-    if _is_apart(space.kernel, stores):
-        return
-    computed = {id(w.statement) for w in writes if not _is_copied(w.node)}
-    mine = [store for store in stores if id(store.statement) in computed]
-    if not mine:
-        return
-    ours = _together(space, [one for one in joined if not _is_copied(one.write.node)], "")
-    theirs = _together(space, joined, "_w")
-    if ours is None or theirs is None:
-        ours, theirs = _stored(space, mine, ""), _stored(space, stores, "_w")
-    every = (*ours.names, *(n for n in theirs.names if n not in ours.names))
-    other = " or ".join(f"{n} != {n}_w" for n in (*space.naming.grid, "s"))
-    if not (ours.to(every) & theirs.to(every)).within(other).is_empty:
-        raise undecided(
-            f"an element of {output} is stored by two subgroups in no order, and whether both "
-            "round alike is not followed",
-            "give every element one writer",
-            output=output,
-        )
-
-
-def _together(space: Space, writes: Sequence[Together], suffix: str) -> Region | None:
-    """Return who stores to which element in writes that are taken together; None if unknown."""
-    out: Region | None = None
-    for write in writes:
-        region = write.stored(space, suffix)
-        if region is None:
-            return None
-        out = region if out is None else out | region
-    return out
-
-
-def _stored(space: Space, stores: list[Touch], suffix: str) -> Region:
-    """Return who stores to which element, whenever it does."""
-    out: Region | None = None
-    for store in stores:
-        region, names = elements(space, store.statement, store.around, suffix)
-        grid = tuple(f"{name}{suffix}" for name in space.naming.grid)
-        index = tuple(name for name in names if name.startswith("u_"))
-        region = region.to((*space.naming.sizes, *grid, f"s{suffix}", *index))
-        out = region if out is None else out | region
-    return (out or Region.nothing(space.naming.sizes)).coalesced()
-
-
 def may_be_covered(space: Space, write: Write, failure: Failure) -> bool:
     """Whether a wrong element may be stored to again, later on.
 
@@ -295,61 +227,6 @@ def _barrier_between(kernel: Kernel, store: Touch, later: Touch) -> bool:
         if between or any(isinstance(x, Loop) and id(x) in loops for x in around):
             return True
     return False
-
-
-def _is_copied(node: Node, later: tuple[Numeric, ...] = ()) -> bool:
-    """Whether a node is a number that was stored before, or given: no operation rounds it.
-
-    Minus zero is not: its bytes are not those of the zero that it equals. ``later`` is what a node
-    is converted to, the next type first.
-    """
-    match node:
-        case Number(value, numeric):
-            kept = np.array([value])
-            for to in (*((numeric,) if numeric else ()), *later):
-                kept = convert(kept, to).astype(np.float64)
-            return bool(kept[0] != 0 or not np.signbit(kept[0]))
-        case Scalar() | Leaf() | Undefined():
-            return True
-        case Converted(to, body):
-            return _is_copied(body, (to, *later))
-        case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
-            return _is_copied(then, later) and _is_copied(otherwise, later)
-        case _:
-            return False
-
-
-def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
-    """Whether it is plain that work-groups store to tiles, and subgroups to parts, of their own."""
-    bases: set[tuple[Index, ...]] = set()
-    owned: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    for store in stores:
-        base, table, moves = placed(kernel, store.statement, store.around)
-        offsets = np.array([index.offset for index in base], dtype=np.int64)
-        bases.add(tuple(index - index.offset for index in base))
-        rows = table[:, moves]
-        subgroup, element = np.nonzero((rows != FAR).all(axis=-1))
-        owned.append((rows[subgroup, element] + offsets, subgroup))
-    if len(bases) != 1 or not any(subgroup.size for _, subgroup in owned):
-        return False
-    places = np.concatenate([place for place, _ in owned])
-    low = places.min(axis=0)
-    spans = (places.max(axis=0) - low + 1).tolist()
-    if prod(spans) >= 1 << 62:
-        return False  # too far apart to number
-    keys = np.asarray(np.ravel_multi_index(tuple((places - low).T), spans))
-    owners = np.concatenate([subgroup for _, subgroup in owned])
-    order = np.argsort(keys, kind="stable")
-    keys, owners = keys[order], owners[order]
-    if ((keys[1:] == keys[:-1]) & (owners[1:] != owners[:-1])).any():
-        return False  # two subgroups store to one place
-    separated = set[str]()
-    for index, span in zip(bases.pop(), spans, strict=True):
-        for name, scale in index.terms:
-            if len(index.terms) > 1 or not isinstance(name, str) or abs(scale) < span:
-                return False
-            separated.add(name)
-    return all(name in separated or n == Index(None, 1) for name, n in kernel.grid)
 
 
 # ------------------------------------------------------------ counting

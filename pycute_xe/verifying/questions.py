@@ -23,10 +23,8 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.spec.expression import Element
-from pycute_xe.kernel.spec.places import Guard, Situated, is_inside, situated_elements
 from pycute_xe.kernel.spec.scatters import Scatter
-from pycute_xe.kernel.spec.specification import AnyClaim, Claim
+from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
     Counting,
@@ -34,26 +32,36 @@ from pycute_xe.verifying.changes import (
     changed_before,
     changed_beside,
     changed_by_others,
-    check_races,
     may_be_covered,
     touches,
 )
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.coverage import Coverage, Point
+from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
-from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
+from pycute_xe.verifying.formula import (
+    Formula,
+    Place,
+    Term,
+    add,
+    atoms_within,
+    substituted,
+    summed,
+)
 from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.least import smallest
+from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import collapsed
 from pycute_xe.verifying.points import Space, View, view_of
+from pycute_xe.verifying.racing import check_one_writer, check_races
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.scatters import Named
+from pycute_xe.verifying.scatters import Named, solved
 from pycute_xe.verifying.translation import EXACT, claimed, formula_of
 from pycute_xe.verifying.verdict import Failure
 
@@ -221,76 +229,6 @@ def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[in
             yield from ((first, *rest) for rest in _summing_to(total - first, spans[1:]))
 
 
-# ------------------------------------------------------------ defining
-# Whether every element that a claim names lies inside its operand, for all sizes.
-
-
-def undefined_claim(space: Space, claim: AnyClaim) -> tuple[dict[str, int], str, Region] | None:
-    """Return where a claim names an element outside its operand: a point, in words, all points.
-
-    Raises `UndecidableError` for indices known only in a run.
-    """
-    modes = space.kernel.operand(claim.output).modes
-    match claim:
-        case Claim(_, indices, value):
-            every = situated_elements(value, tuple(zip(indices, modes, strict=True)))
-        case Scatter():
-            every = scattered_elements(claim, modes)
-    for one in every:
-        if is_inside(one, space.kernel.operand(one.element.operand).modes):
-            continue
-        region = _outside(space, one)
-        point = smallest(region, space.naming)
-        if point is None:
-            continue
-        return point, f"{one} is claimed, and lies outside {one.element.operand}", region
-    return None
-
-
-def scattered_elements(claim: Scatter, modes: tuple[Index, ...]) -> list[Situated]:
-    """Return the elements that a scatter names: those that tell its places, and those of its value.
-
-    The latter where the place lies inside of the output.
-    """
-    out = [_looked_up(e, claim.over[:i], ()) for i, (_, e) in enumerate(claim.over)]
-    out += [
-        _looked_up(index, claim.over, claim.when[:i])
-        for i, pair in enumerate(claim.when)
-        for index in pair
-    ]
-    out += [_looked_up(index, claim.over, claim.when) for index in claim.at]
-    pairs = zip(claim.at, modes, strict=True)
-    inside = tuple(g for at, n in pairs for g in ((Index(None, -1), at), (at, n)))
-    values = situated_elements(claim.value, claim.over)
-    inside = (*inside, *claim.when)
-    values = [replace(one, guards=(*inside, *one.guards)) for one in values]
-    return [*(one for some in out for one in some), *values]
-
-
-def _looked_up(
-    index: Index, ranges: tuple[tuple[str, Index], ...], guards: tuple[Guard, ...]
-) -> list[Situated]:
-    return [Situated(Element(x.operand, x.at), ranges, guards) for x in index.looked_up]
-
-
-def _outside(space: Space, one: Situated) -> Region:
-    """Return the sizes and variables at which an element lies outside."""
-    own = {name: f"c_{number}" for number, (name, _) in enumerate(one.ranges)}
-    texts = list(space.sizes)
-    for name, extent in one.ranges:
-        texts.append(f"0 <= {own[name]} < {space.naming.text(extent, own)}")
-    for index, below in one.guards:
-        texts.append(f"{space.naming.text(index, own)} < {space.naming.text(below, own)}")
-    wrong: list[str] = []
-    extents = space.extents(one.element.operand)
-    for index, extent in zip(one.element.at, extents, strict=True):
-        at = space.naming.text(index, own)
-        wrong += [f"{at} < 0", f"{at} >= {extent}"]
-    texts.append(" or ".join(wrong))
-    names = (*space.naming.sizes, *own.values())
-    return Region.where(names, " and ".join(f"({text})" for text in texts))
-
-
 # ------------------------------------------------------------ questions
 
 WILD = 6
@@ -324,6 +262,7 @@ class Questions(Loading, Counting):
         joined = self.joined(output) if len(judged) == len(mine) else None
         if joined is not None and self._are_right(joined):
             check_races(self.space, output, [write for _, write in mine], joined)
+            self._one_writer(output, mine, joined)
             return None
         failures = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in failures if f and not may_be_covered(self.space, w, f))
@@ -331,7 +270,17 @@ class Questions(Loading, Counting):
             return self._wrong_at_last(output)
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
+            self._one_writer(output, mine)
         return wrong
+
+    def _one_writer(
+        self, output: str, mine: list[tuple[int, Write]], joined: Sequence[Together] = ()
+    ) -> None:
+        """Demand one writer of places that no claim names; an inout keeps what it holds there."""
+        claim = self.claim_of(output)
+        if isinstance(claim, Scatter) and self.kernel.operand(output).role != "inout":
+            every = [(w, self.views[i], self.points[i]) for i, w in mine]
+            check_one_writer(self.space, claim, every, joined, (self.extents, self.real))
 
     def _are_right(self, joined: list[Together]) -> bool:
         """Whether stores are right, taken together; else they are asked one by one."""
@@ -415,12 +364,7 @@ class Questions(Loading, Counting):
         points = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *inside]))
         actual: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         for i, write in mine:
-            targets = self.space.targets(write, self.views[i])
-            there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            guards = (*self.space.conditions(write, self.views[i]), *there)
-            terms = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
-            guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
-            actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
+            actual = add(actual, self._added(write, self.views[i], names))
         places = dict(zip(claim.indices, names, strict=True))
         wanted = claimed(claim.value, self.space.naming, places, numeric)
         if numeric.kind == "float":
@@ -434,7 +378,30 @@ class Questions(Loading, Counting):
             words = f"{output}{list(index)}: {wrong.words}"
             return self.of_element(output, "values", words, point, index, wrong.points)
 
-        return self.shown(output, difference, (actual, wanted), failed)
+        return self.shown(output, difference, (actual, wanted), failed, points)
+
+    def _added(self, write: Write, view: View, names: Names) -> Formula:
+        """Return what a write adds to an element: a sum over all points at which it adds there.
+
+        Variables that the element tells are what it tells of them.
+        """
+        targets = list(zip(names, self.space.targets(write, view), strict=True))
+        spans = {one.name: one for one in self.space.spans(write, view)}
+        guards = (*self.space.conditions(write, view), *(f"{u} = {t}" for u, t in targets))
+        told: dict[str, Index] = {}
+        for name, target in targets:
+            index = as_index(target)
+            if index is not None and not index.looked_up:
+                rest = index.substitute(told)
+                told |= solved(rest, Index(name), {*spans} & rest.names)
+        places = {name: f"({text_of(index)})" for name, index in told.items()}
+        ends = [(n, spans[n]) for n in told]
+        guards += tuple(g for n, one in ends for g in (f"{n} >= {one.low}", f"{n} < {one.high}"))
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        terms = formula_of(write.node, view, self.space.naming, numeric, self.real)
+        guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
+        whole = summed(tuple(one for n, one in spans.items() if n not in told), guarded)
+        return tuple(substituted(term, places) for term in whole)
 
     def _overwritten(self, number: int) -> bool:
         """Whether its subgroups later store to the same places, whenever they do this."""
@@ -467,7 +434,7 @@ class Questions(Loading, Counting):
                 failure = self._at(where, write, view, targets)
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
-                return failure
+                    return failure
         difference = self._compared(points, actual, wanted, numeric)
         if difference is None:
             return None
@@ -475,7 +442,7 @@ class Questions(Loading, Counting):
         def failed(wrong: Difference, _: Point) -> Failure | None:
             return self._at(wrong, write, view, targets)
 
-        return self.shown(write.statement.operand, difference, (actual, wanted), failed)
+        return self.shown(write.statement.operand, difference, (actual, wanted), failed, points)
 
     def _wrong_there(
         self, claim: Named, actual: Formula, write: Write, view: View, points: Region
@@ -492,9 +459,8 @@ class Questions(Loading, Counting):
         def failed(wrong: Difference, _: Point) -> Failure | None:
             return self._at(wrong, write, view, targets)
 
-        there = points.within("false")
+        there = claim.there(points, targets, element)
         if element is not None:
-            there = points.within(" and ".join(f"({t})" for t in claim.holds(targets, element)))
             again = claim.others(there, targets, element)
             point = None if again.is_empty else smallest(again, self.space.naming)
             if point is not None:
@@ -504,7 +470,9 @@ class Questions(Loading, Counting):
         if not others.is_empty or (keeps and self._changes(rest, actual, write, targets)):
             where = rest if keeps else others.to(points.names)
             wrong = Difference(where, "elements", "the claim does not name that place")
-            return self.shown(output, wrong, (actual, whole), failed)
+            failure = self.shown(output, wrong, (actual, whole), failed)
+            if failure is not None:
+                return failure
         if element is None or there.is_empty:
             return None
         wanted = as_stored(claim.numeric, collapsed(there, claim.value(element)))
@@ -512,7 +480,7 @@ class Questions(Loading, Counting):
         difference = self._compared(there, actual, wanted, claim.numeric)
         if difference is None:
             return None
-        return self.shown(output, difference, (actual, wanted), failed)
+        return self.shown(output, difference, (actual, wanted), failed, there)
 
     def _changes(self, points: Region, actual: Formula, write: Write, targets: Names) -> bool:
         """Whether something else may be stored than what lay there."""

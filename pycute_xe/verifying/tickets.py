@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import FetchAdd, Index, InRange, Kernel, Specification, Tickets
-from pycute_xe.kernel.index import Looked
-from pycute_xe.kernel.ir.program import walk
+from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.dealt import dealt_tiles
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.verdict import Proof, Verdict
@@ -112,36 +111,19 @@ def _not_own(kernel: Kernel, take: FetchAdd, computes: Specification) -> str:
     """Return why tickets are not as they are claimed, or are used in another way."""
     grid, place = dict(kernel.grid), tuple(map(str, take.place))
     into, counter = kernel.operand(take.into), kernel.operand(take.operand)
+    if wrong := misused(kernel, take):
+        return wrong
     if len(computes.tickets) != 1 or computes.tickets[0].operand != take.into:
         return f"{take.into} is not claimed to be tickets"
     if sorted(place) != sorted(grid) or tuple(grid[n] for n in place) != into.modes:
         return f"work-groups do not each have a place of {take.into}"
     (tickets,) = computes.tickets
     entry = Index.element(tickets.of, *take.place)
-    if take.by != Index(None, 1) or take.at != (entry,):
-        return f"a ticket is not counted one by one, by what {entry} names"
-    if counter.role != "scratch":
-        return f"{take.operand} need not begin with 0: it is not scratch"
+    if take.at != (entry,):
+        return f"tickets are not counted by what {entry} names"
     ranges = (x for x in computes.tables if isinstance(x, InRange) and x.operand == tickets.of)
     if not any((x.below,) == counter.modes and not x.when for x in ranges):
         return f"entries of {tickets.of} may lie outside of {take.operand}: assume InRange"
-    return _used_beside(kernel, take)
-
-
-def _used_beside(kernel: Kernel, take: FetchAdd) -> str:
-    """Return whether anything but a work-group's own ticket is used; empty if nothing is."""
-    own, before = Looked(take.into, take.place), True
-    names = {take.operand, take.into}
-    for outer in kernel.body:
-        if outer is take:
-            before = False
-            continue
-        for s in walk((outer,)):
-            touched: Any = s.touched
-            moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
-            looked = {x for i in touched.indices for x in i.looked_up if x.operand in names}
-            if moved & names or looked - {own} or (looked and before):
-                return f"{take.operand} or {take.into} is used beside"
     return ""
 
 

@@ -155,9 +155,9 @@ def test_a_kernel_behind_the_tickets_takes_them_for_a_table() -> None:
 ODD: dict[str, dict[str, Any]] = {
     "do not each draw one ticket": {"again": True},
     "need not begin with 0": {"counter": "inout"},
-    "a ticket is not counted one by one": {"by": 2},
+    "tickets are not counted one by one": {"by": 2},
     "by what ids": {"of": lambda j, t: looked("ids", 1 - j, t)},
-    "do not each have a place": {"kept": lambda _, t: (FIRST, t), "used": lambda _, t: (FIRST, t)},
+    "keep their tickets in one place": {"kept": lambda _, t: (FIRST, t), "used": lambda _, t: (FIRST, t)},
     "is used beside": {"used": lambda j, t: (j, LAST - t)},
     "may lie outside of taken": {"assumed": (ROOM,)},
 }

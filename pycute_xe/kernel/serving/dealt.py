@@ -20,7 +20,9 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
+from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.specification import never_negative
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
@@ -30,6 +32,7 @@ __all__ = ["dealt_gemm", "dealt_tiles"]
 
 
 @typed
+@sized()
 def dealt_gemm(
     mma: TiledMma, across: int = 1, *, kind: str = "bf16", d_type: str = "f32"
 ) -> Kernel:
@@ -102,22 +105,15 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
 
 def _not_a_deal(kernel: Kernel, take: FetchAdd, own: tuple[str, ...], done: If) -> str:
     """Return why tickets are not each drawn once, or their work is not a kernel of its own."""
-    others = list(walk(done.body))
+    if wrong := misused(kernel, take):
+        return wrong
+    if any(i.names or i.looked_up for i in take.at):
+        return "tickets are not counted at one place"
+    if kernel.operand(take.into).role != "scratch":
+        return f"{take.into} is not scratch: whose ticket stays there is not known"
     ticket = Looked(take.into, take.place)
-    touched = [s.touched for s in others]
-    moved = {n for t in touched for n in (*t.from_memory, *t.to_memory, *t.prefetched)}
-    looked = {x for t in touched for i in t.indices for x in i.looked_up}
-    names = {n for t in touched for i in t.indices for n in _free(i, ticket)}
-    if take.by != Index(None, 1) or any(i.names or i.looked_up for i in take.at):
-        return "tickets are not counted one by one at one place"
-    if any(kernel.operand(x).role != "scratch" for x in (take.operand, take.into)):
-        return f"{take.operand} need not begin with 0: it is not scratch"
-    if {take.operand, take.into} & moved or any(
-        x.operand in (take.operand, take.into) and x != ticket for x in looked
-    ):
-        return f"{take.operand} or {take.into} is used beside"
-    if not {name for name, _ in kernel.grid} <= {str(i) for i in take.place}:
-        return f"work-groups keep their tickets in one place of {take.into}"
+    indices = (i for s in walk(done.body) for i in s.touched.indices)
+    names = {n for i in indices for n in _free(i, ticket)}
     if names & set(own) or done.below.looked_up or done.below.names & set(own):
         return "what is done depends on the work-group, not on the ticket alone"
     if not _is_fenced(done.body):

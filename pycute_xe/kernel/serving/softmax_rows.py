@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder, rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["softmax_rows"]
 
 
 @typed
+@sized(tile=None)
 def softmax_rows(
     columns: int | str = "N",
     *,

@@ -129,14 +129,6 @@ class Specification:
         """Return the claim about an output, if there is one."""
         return next((claim for claim in self.claims if claim.output == output), None)
 
-    def value(self, output: str) -> Expression:
-        """Return what is claimed of an element of an output; `KernelError` as `of`.
-
-        Of tickets it is the element itself: the order of arrival decides it.
-        """
-        drawn = any(one.operand == output for one in self.tickets)
-        return Element(output, (Index("i"),)) if drawn else self.of(output).value
-
     @typed
     def without(self, assumption: Assumption) -> Specification:
         """Return what is left where something is not assumed of tables.

@@ -11,7 +11,21 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Arrays, Assumption, Bins, Law, Modes, Runs, Tickets
+from pycute_xe.kernel.spec.tables import (
+    Arrays,
+    Assumption,
+    AtMost,
+    Bins,
+    Distinct,
+    InRange,
+    Law,
+    Modes,
+    Permutation,
+    Rising,
+    Runs,
+    Sorted,
+    Tickets,
+)
 
 __all__ = ["broken", "demand_kept", "law_broken", "tickets_broken", "value_of"]
 
@@ -50,8 +64,8 @@ def broken(
             runs = Runs(name, COUNTS, to)
             extents, counted = {**modes, COUNTS: modes[name]}, {**arrays, COUNTS: counts}
             return broken(runs, extents, counted, sizes)
-        case _:
-            pass
+        case InRange() | Rising() | AtMost() | Distinct() | Sorted() | Permutation() | Runs():
+            pass  # its laws say all of it
     for law in assumption.laws(modes):
         place = law_broken(law, arrays, sizes)
         if place is not None:
