@@ -33,8 +33,9 @@ from pycute_xe.executing.arrays.terms import (
 from pycute_xe.executing.arrays.values import (
     Value,
     converted,
+    demand_room,
     gathered,
-    has_points,
+    mask_of,
     numbers,
     of_dtype,
     pieced,
@@ -70,7 +71,6 @@ __all__ = [
     "Evaluation",
     "Run",
     "Trip",
-    "demand_room",
     "looked_up",
     "reads",
     "summed",
@@ -78,9 +78,6 @@ __all__ = [
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
-ROOM = 1 << 28
-"""Elements of the largest array that is made."""
-
 
 Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 """What a fragment holds, the type of it, and where the elements of a term lie in that."""
@@ -377,7 +374,7 @@ class _Over:
         if length.parts and not masked:
             counts = np.maximum(length.over((self.axis,)), 0)
         else:
-            most = length.range[1] if has_points(length) else 0
+            most = 0 if length.surely(True) else length.range[1]
             counts = np.full(self.axis.size, max(0, most))
         if counts.max(initial=0) > MOST_TRIPS:
             raise undecided(f"{bound[0]} takes too many values")
@@ -497,9 +494,10 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         axes = (*axes, axis)
     demand_room(axes)
     values: Array = Value(body.axes, array, numeric).over(axes)
-    if not all(test.range[1] < 0 for test in tests if axis.size):
-        mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
-        values = selected(mask, values, np.full((1,) * len(axes), nothing, array.dtype), axes)
+    left = [(test, True) for test in tests if not test.surely(True)]
+    if left:
+        otherwise = np.full((1,) * len(axes), nothing, array.dtype)
+        values = selected(mask_of(left, axes), values, otherwise, axes)
     return summed(Value(axes, whole(values, axes), numeric), axis, how)
 
 
@@ -519,12 +517,9 @@ def _choice(
     ev: Evaluation, term: Lifted, asked: Callable[[Evaluation, Lifted], Value] = Evaluation.value
 ) -> Value:
     test = ev.place(term.places[0])
-    if has_points(test):
-        low, high = test.range
-        if high < 0:
-            return asked(ev, term.parts[0])
-        if low >= 0:
-            return asked(ev, term.parts[1])
+    for part, holds in zip(term.parts, (True, False), strict=True):
+        if test.surely(holds):
+            return asked(ev, part)
     below = test.negative(test.axes)
     if below.all():
         return asked(ev, term.parts[0])
@@ -584,12 +579,6 @@ def _state(ev: Evaluation, term: Lifted) -> Value:
     array, numeric, places = ev.state(term)
     axes, elements = gathered(array, places)
     return Value(axes, elements, numeric)
-
-
-def demand_room(axes: tuple[Axis, ...]) -> None:
-    """Refuse, as undecided, an array over axes that would have more than `ROOM` elements."""
-    if prod(axis.size for axis in axes) > ROOM:
-        raise undecided("an array would have more elements than are kept")
 
 
 # `products` adds those of sums of products.

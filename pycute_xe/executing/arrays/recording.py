@@ -134,9 +134,8 @@ class Tape:
 
 def _taker(places: tuple[int, ...]) -> Callable[[list[Any]], Any]:
     """Return what takes the values at some places, one or more."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return itemgetter(slice(places[0], places[0] + 1))
+    first, *more = places
+    return itemgetter(first, *more) if more else itemgetter(slice(first, first + 1))
 
 
 def _room(value: Any) -> int:

@@ -162,6 +162,21 @@ class Field:
         flat = self.over(self.axes).reshape(-1)
         return flat, run_of(flat)
 
+    def surely(self, holds: bool) -> bool:
+        """Whether it is below zero at every point, or at none; of no points both are so."""
+        if not self.has_points:
+            return True
+        return self.range[1] < 0 if holds else self.range[0] >= 0
+
+    def inside(self, extent: int) -> bool:
+        """Whether it has points, and every one is of so many from 0 on."""
+        return self.has_points and self.range[0] >= 0 and self.range[1] < extent
+
+    @property
+    def has_points(self) -> bool:
+        """Whether no axis of it is empty."""
+        return all(axis.size for axis in self.axes)
+
     @cached_property
     def range(self) -> tuple[int, int]:
         """The least and the greatest number it may have, where no axis is empty."""

@@ -16,13 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import (
-    Ahead,
-    Contents,
-    Evaluation,
-    Run,
-    demand_room,
-)
+from pycute_xe.executing.arrays.evaluation import Ahead, Contents, Evaluation, Run
 from pycute_xe.executing.arrays.lifting import (
     is_inside,
     named,
@@ -40,7 +34,7 @@ from pycute_xe.executing.arrays.terms import (
     joined,
     run_of,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, put, selected
+from pycute_xe.executing.arrays.values import Value, as_type, demand_room, put, selected
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import Choice, undecided
 from pycute_xe.kernel import Loop

@@ -8,16 +8,19 @@ several terms are elements of are computed once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.recording import decided, recorded, unrecorded
 from pycute_xe.executing.arrays.terms import Axis, Field, arranged, joined, spread, whole
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
@@ -27,12 +30,16 @@ __all__ = [
     "Value",
     "as_type",
     "gathered",
-    "has_points",
     "is_finite",
+    "masked",
     "numbers",
     "pieced",
     "scattered",
     "contract",
+    "demand_room",
+    "mask_of",
+    "Tests",
+    "zeroed",
 ]
 
 
@@ -264,7 +271,7 @@ def _flat(array: Array, places: tuple[Field, ...]) -> tuple[Array, tuple[Field, 
     for i, (one, other) in enumerate(pairwise(places)):
         pair = zip((one, other), array.shape[i : i + 2], strict=True)
         shared = set(one.axes) & set(other.axes)
-        if shared and all(has_points(x) and x.range[0] >= 0 and x.range[1] < n for x, n in pair):
+        if shared and all(x.inside(n) for x, n in pair):
             wide = array.shape[i + 1]
             shape = *array.shape[:i], array.shape[i] * wide, *array.shape[i + 2 :]
             array = arranged(array, None, shape)
@@ -370,7 +377,7 @@ def _add_each(array: Array, at: tuple[Ints, ...], new: Array) -> None:
 
 def is_finite(value: Value) -> bool:
     """Whether every element is a finite number."""
-    return decided(_finite, widened(value.array, value.type))
+    return value.type.kind != "float" or decided(_finite, widened(value.array, value.type))
 
 
 def _finite(array: Array) -> bool:
@@ -378,9 +385,53 @@ def _finite(array: Array) -> bool:
     return bool(np.isfinite(np.vdot(array, array))) or bool(np.isfinite(array).all())
 
 
-def has_points(test: Field) -> bool:
-    """Whether no axis of a field is empty."""
-    return all(axis.size for axis in test.axes)
+Tests: TypeAlias = Sequence[tuple[Field, bool]]
+"""Conditions, each a field that is below zero, or is not."""
+
+
+def mask_of(tests: Tests, axes: Sequence[Axis]) -> Any:
+    """Tell where conditions hold, with an extent of 1 along axes that do not matter."""
+    return reduce(np.logical_and, (test.negative(axes) == holds for test, holds in tests))
+
+
+def masked(factors: Sequence[Value], tests: Tests) -> tuple[Value, ...] | None:
+    """Return factors whose product is what it was where conditions hold, and zero elsewhere.
+
+    Those become zero that are the smallest with the conditions' axes. None where another one is not
+    finite: zero times that is not zero.
+    """
+    tests = [(test, holds) for test, holds in tests if not test.surely(holds)]
+    if not tests:
+        return tuple(factors)
+    room = [prod(axis.size for axis in _axes(x, tests)) for x in factors]
+    inside = [size == min(room) for size in room]
+    if not all(own or is_finite(x) for x, own in zip(factors, inside, strict=True)):
+        return None
+    return tuple(zeroed(x, tests) if own else x for x, own in zip(factors, inside, strict=True))
+
+
+def zeroed(value: Value, tests: Tests) -> Value:
+    """Return a value that is zero where conditions do not hold."""
+    if not tests:
+        return value
+    demand_room(axes := _axes(value, tests))
+    nothing = np.zeros((1,) * len(axes), value.array.dtype)
+    elements = selected(mask_of(tests, axes), value.over(axes), nothing, axes)
+    return Value(axes, elements, value.type)
+
+
+def _axes(value: Value, tests: Tests) -> tuple[Axis, ...]:
+    return joined((value.axes, *(test.axes for test, _ in tests)))
+
+
+ROOM = 1 << 28
+"""Elements of the largest array that is made."""
+
+
+def demand_room(axes: Iterable[Axis]) -> None:
+    """Refuse, as undecided, an array over axes that would have more than `ROOM` elements."""
+    if prod(axis.size for axis in axes) > ROOM:
+        raise undecided("an array would have more elements than are kept")
 
 
 # ------------------------------------------------------------ contracting
