@@ -189,14 +189,10 @@ def _picked(
     at = Field(0, ((axes[1:], whole(which, axes[1:])),)) if axes[1:] else Field(int(which))
     out: list[Value] = []
     for one in factors:
-        places = (at if x is axis else _line(x) for x in one.axes)
+        places = (at if x is axis else x.points for x in one.axes)
         own, elements = gathered(one.array, tuple(places))
         out.append(Value(own, elements, F32))
     return tuple(out)
-
-
-def _line(axis: Axis) -> Field:
-    return Field(0, (((axis,), np.arange(axis.size)),))
 
 
 def _total(factors: list[Value], tests: list[tuple[Field, bool]], axis: Axis) -> list[Value]:

@@ -38,7 +38,7 @@ from pycute_xe.executing.arrays.values import (
     mask_of,
     numbers,
     of_dtype,
-    pieced,
+    put_together,
     selected,
     taken,
     widened,
@@ -241,7 +241,7 @@ class Evaluation:
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
         at = tuple(self.env[name] for name in names)
-        if len(at) == 1 and at[0].is_whole and at[0].axes[0].size == table.size:
+        if len(at) == 1 and [x.size for x in at[0].axes] == [table.size] and at[0].line[1] == 0:
             return Field(0, ((at[0].axes, table),))
         axes, entries = gathered(table, at)
         return Field(0, ((axes, entries),)) if axes else Field(int(entries))
@@ -556,13 +556,15 @@ def _pieced(axis: Axis, sides: Sequence[tuple[Value, Ints]]) -> Value:
     numeric = reduce(_common, (value.type for value, _ in sides))
     axes = joined([*sorted((value.axes for value, _ in sides), key=len, reverse=True), (axis,)])
     demand_room(axes)
-    arrays = (spread(numbers(v, numeric), v.axes, axes) for v, _ in sides)
-    if all(value.type == numeric for value, _ in sides):
-        arrays = (value.over(axes) for value, _ in sides)
-    starts = ((which, run_of(which)) for _, which in sides)
-    where = tuple(w if first is None else slice(first, first + w.size) for w, first in starts)
-    shape = tuple(one.size for one in axes)
-    return Value(axes, pieced(shape, axes.index(axis), where, *arrays), numeric)
+    same = all(value.type == numeric for value, _ in sides)
+    mode, parts, where = axes.index(axis), list[Array](), list[Any]()
+    for value, which in sides:
+        array = value.over(axes) if same else spread(numbers(value, numeric), value.axes, axes)
+        first = run_of(which)
+        index = which if first is None else slice(first, first + which.size)
+        where.append((*(slice(None),) * mode, index))
+        parts.append(taken(array, where[-1]) if array.shape[mode] > 1 else array)
+    return Value(axes, put_together(tuple(x.size for x in axes), tuple(where), *parts), numeric)
 
 
 def _common(one: Numeric, other: Numeric) -> Numeric:

@@ -7,11 +7,7 @@ import numpy as np
 from pycute_xe.converting import host_dtype
 from pycute_xe.executing.arrays.contracting import Product, product_value
 from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run
-from pycute_xe.executing.arrays.terms import (
-    Axis,
-    Field,
-    Lifted,
-)
+from pycute_xe.executing.arrays.terms import Axis, Field, Lifted
 from pycute_xe.executing.arrays.values import (
     Value,
     contract,
@@ -128,8 +124,7 @@ def _whole_product(
     over = Axis(ends[0][2].size)
     values: list[Value] = []
     for (name, along, at), extent in zip(ends, shape, strict=True):
-        line = Field(0, (((Axis(extent),), np.arange(extent)),))
-        places = (Field(0, (((over,), at),)), line)
+        places = (Field(0, (((over,), at),)), Axis(extent).points)
         array, numeric = run.wide(name)
         axes, elements = gathered(array, places if along == 0 else places[::-1])
         values.append(Value(axes, elements, numeric))

@@ -75,6 +75,11 @@ class Axis:
 
     size: int
 
+    @property
+    def points(self) -> Field:
+        """The number of each of its points."""
+        return Field(0, (((self,), np.arange(self.size)),))
+
 
 @dataclass(frozen=True, eq=False)
 class Field:
@@ -151,10 +156,12 @@ class Field:
             out = out + Field(0, (_moved(axes, numbers, change),))
         return out
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether it counts the points of one axis."""
-        return len(self.axes) == 1 and self.line[1] == 0
+    def folded(self) -> Field:
+        """Return the field with parts that are the same everywhere in its offset."""
+        same = [bool(x.size) and not (x != x.flat[0]).any() for _, x in self.parts]
+        more = sum(int(x.flat[0]) for (_, x), one in zip(self.parts, same, strict=True) if one)
+        rest = (part for part, one in zip(self.parts, same, strict=True) if not one)
+        return Field(self.offset + more, tuple(rest))
 
     @cached_property
     def line(self) -> tuple[Ints, int | None]:
@@ -325,7 +332,8 @@ class Points:
 
     def with_axis(self, axis: Axis) -> dict[str, Field]:
         """Return the variables as fields over an axis of these points."""
-        return {name: _on(axis, numbers) for name, numbers in self.columns.items()}
+        columns = self.columns.items()
+        return {name: Field(0, (((axis,), numbers),)).folded() for name, numbers in columns}
 
     def some(self, which: Ints) -> Points:
         """Return some of the points."""
@@ -351,12 +359,6 @@ class Points:
             columns |= {name: np.tile(column, size) for name, column in group.columns.items()}
             size *= group.size
         return cls(columns)
-
-
-def _on(axis: Axis, numbers: Ints) -> Field:
-    if numbers.size and not (numbers != numbers[0]).any():
-        return Field(int(numbers[0]))
-    return Field(0, (((axis,), numbers),))
 
 
 def constants(sizes: Mapping[str, int]) -> dict[str, Field]:
@@ -488,10 +490,7 @@ class Registers:
 
     def env(self, axes: tuple[Axis, ...]) -> dict[str, Field]:
         """Return the coordinates as fields, each over its axis."""
-        out = {
-            name: Field(0, (((axis,), np.arange(axis.size)),))
-            for name, axis in zip(self.names, axes, strict=True)
-        }
+        out = {name: axis.points for name, axis in zip(self.names, axes, strict=True)}
         subgroups = np.broadcast_to(self.subgroups[:, None], self.shape)
         offset, parts = separated(subgroups.reshape(-1)[self.index])
         named = tuple((tuple(axes[a] for a in which), x) for which, x in parts)
