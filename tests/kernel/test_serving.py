@@ -54,6 +54,19 @@ def test_a_permutation_gives_each_token_a_row_of_its_expert() -> None:
         assert all((rows[taken[at]] == x[at[1]]).all() for at in np.ndindex(ids.shape))
 
 
+def test_rows_of_the_lowest_numbers_have_a_largest() -> None:
+    x = np.full((2, 20), np.finfo("f4").min)  # what frameworks mask scores with
+    x[1, 7] = -3e38
+    soft, first = (
+        kind(tile=(16, 32), subgroups=1) for kind in (kinds.softmax_rows, kinds.argmax_rows)
+    )
+    for executor in ("fast", "reference"):
+        wanted = np.stack([np.full(20, 0.05), np.eye(20)[7]])
+        np.testing.assert_allclose(cx.run(soft, x, executor=executor), wanted, rtol=1e-6)
+        chosen = cx.run(first, x, np.arange(20, dtype="f4"), executor=executor)
+        assert chosen.tolist() == [0, 7]
+
+
 REFUSED = {
     "rows": (lambda: kinds.rms_norm(64, tile=(24, 32), subgroups=2), "multiple of 16"),
     "type": (lambda: kinds.quantize_rows(to="u4"), "u4 has no scale"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluation import Evaluation, Run, Trip, reads
 from pycute_xe.executing.arrays.lifting import (
     needed_by,
@@ -234,7 +235,10 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
     if len(names) == 1:
         first = group.columns[names[0]]
         if first.size and (np.diff(first) == 1).all():
-            return env[names[0]] + Field(-int(first[0]))
+            number = env[names[0]] + Field(-int(first[0]))
+            if not number.inside(first.size):
+                raise _absent()
+            return number
     axes = joined(env[name].axes for name in names)
     lows = [int(group.columns[n].min()) for n in names]
     spans = [int(group.columns[n].max()) - low + 1 for n, low in zip(names, lows, strict=True)]
@@ -247,8 +251,12 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
     places = np.asarray(np.searchsorted(keys[order], asked), np.int64)
     numbers = order[np.minimum(places, group.size - 1)]
     if (keys[numbers] != asked).any():
-        raise undecided("state of work-groups that have none is asked for")
+        raise _absent()
     return Field(0, ((axes, whole(numbers, axes)),)) if axes else Field(int(numbers))
+
+
+def _absent() -> UndecidableError:
+    return undecided("state of work-groups that have none is asked for")
 
 
 def asked_of(run: Run, recurrence: Recurrence) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Operand
-from pycute_xe.kernel.kinds.attention_form import F32, LOWEST
+from pycute_xe.kernel.kinds.attention_form import F32
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["LOWEST", "RowBuilder", "rounded"]
+__all__ = ["RowBuilder", "rounded"]
 
 
 class RowBuilder(KernelBuilder):
