@@ -8,7 +8,7 @@ subgroup and position.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -38,7 +38,9 @@ from pycute_xe.kernel.spec.expression import (
     Where,
     parts,
 )
+from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws, ticket_laws
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
@@ -75,7 +77,8 @@ class Naming:
         self.grid = tuple(self.variable_of[name] for name, _ in kernel.grid)
         self.type_of = {o.name: o.value_type for o in kernel.operands}
         computes = kernel.computes
-        self.given = {x.output: x for x in computes.given} if computes is not None else {}
+        self.given = {x.output: x for x in _unfolded(computes)} if computes is not None else {}
+        modes = {o.name: o.modes for o in kernel.operands if o.name in self.given}
         self.real = computes.real if computes is not None else ()
         tables = {
             f"@{o.name}": table_name(number)
@@ -83,10 +86,22 @@ class Naming:
             if o.role == "in" and o.value_type.kind != "float" and not follows_a_plan(kernel)
         }
         self.all: Mapping[str, str] = self.size_of | self.variable_of | tables
+        self.ends = {name: tuple(map(self.text, ends)) for name, ends in modes.items()}
 
     def text(self, index: Index, more: Mapping[str, str] | None = None) -> str:
         """Return an index as a formula; ``more`` names further variables."""
         return index_text(index, {**self.all, **(more or {})})
+
+
+def _unfolded(computes: Specification) -> Iterator[Claim]:
+    """Yield what inputs are given as, by earlier states where claims are; none that sum up."""
+    for claim in computes.given:
+        value = unfolded(claim.value, computes.rules, frozenset(claim.variables))
+        yield claim if _sums(value) else replace(claim, value=value)
+
+
+def _sums(value: Expression) -> bool:
+    return isinstance(value, Total) or any(map(_sums, parts(value)))
 
 
 def index_text(index: Index, names: Mapping[str, str]) -> str:
