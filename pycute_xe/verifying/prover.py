@@ -401,9 +401,11 @@ def opened(kernel: Kernel) -> Kernel:
         replace(c, value=unfolded(c.value, computes.rules, frozenset(c.variables)))
         for c in computes.claims
     )
-    return replace(
-        kernel, operands=(*kernel.operands, *states), computes=replace(computes, claims=claims)
-    )
+    seen = replace(kernel, operands=(*kernel.operands, *states), computes=computes)
+    try:
+        return replace(seen, computes=replace(computes, claims=claims))
+    except KernelError:  # by a form that reaches out of an operand: that it is so is asked first
+        return seen
 
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
