@@ -573,23 +573,24 @@ def _checked(kernel: Kernel, params: object) -> dict[str, int]:
     """Check the sizes that are fixed."""
     if params is None:
         return {}
+    way_out = f'verify(kernel, {{"{next(iter(kernel.sizes), "K")}": 64}})'
     if not isinstance(params, Mapping):
         raise InputError(
             "verify",
             {"params": params},
             f"{type(params).__name__} does not name sizes",
-            'verify(kernel, {"K": 64})',
+            way_out,
         )
     out: dict[str, int] = {}
     for name, value in params.items():  # pyright: ignore[reportUnknownVariableType]
         known = name in kernel.sizes
         if not known or type(value) is not int or value < 1:  # pyright: ignore[reportUnknownArgumentType]
-            sizes = ", ".join(kernel.sizes)
+            sizes = ", ".join(kernel.sizes) or "none"
             raise InputError(
                 "verify",
                 {"params": f"{name}: {value!r}"},
                 f"{value!r} is not a size of 1 or more" if known else f"the sizes are {sizes}",
-                'verify(kernel, {"K": 64})',
+                way_out,
             )
         out[str(name)] = value  # pyright: ignore[reportUnknownArgumentType]
     return out

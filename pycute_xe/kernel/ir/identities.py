@@ -64,8 +64,16 @@ class Identities:
         >>> names = Identities({"M": "n_0"}, {"o_2": "D", "n_0": "M"})
         >>> names.text("o_2[0] is never written at n_0 = 1")
         'D[0] is never written at M = 1'
+        >>> names.text("2n_0 >= 3")  # as isl writes a multiple
+        '2*M >= 3'
         """
-        return re.sub(r"\b[a-z]_\d+\b", lambda m: self.names.get(m[0], m[0]), text)
+
+        def named(match: re.Match[str]) -> str:
+            times, name = match.groups()
+            known = self.names.get(name, name)
+            return f"{times}*{known}" if times and name in self.names else f"{times}{known}"
+
+        return re.sub(r"(?<![A-Za-z_\d])(\d*)([a-z]_\d+)\b", named, text)
 
 
 def identified(kernel: Kernel) -> tuple[Kernel, Identities]:
