@@ -11,7 +11,7 @@ import numpy as np
 from attention_problems import problem, tilings
 from compiled_cases import RECORDED, held_against_run
 from mixed_forms import FORMS, inputs, made
-from serving_kinds import KINDS, served
+from serving_kinds import KINDS, TEXTLESS, served
 
 import pycute_xe as cx
 from pycute_xe.converting import convert
@@ -149,5 +149,5 @@ def _served(name: str) -> Given:
 CASES |= {
     name: Case(partial(_served, name), _share(name), unrolls=True)
     for name in KINDS
-    if name != "quantisation by token, f8"  # registers compute with no f8
+    if name not in TEXTLESS
 }

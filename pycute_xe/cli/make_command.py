@@ -23,17 +23,19 @@ __all__ = ["KINDS", "attention_command", "make_command"]
 KINDS = (
     *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
     *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
-    *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits"),
+    *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits", "sgmv"),
+    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule", "gated_rows"),
     *(
-        "argmax_rows",
-        "delta_rule",
-        "gated_rows",
+        "grouped_routing",
         "kv_cache_write",
         "layer_norm",
         "linear_attention",
+        "mla_cache_write",
+        "moe_combine",
+        "moe_counts",
     ),
-    *("moe_combine", "moe_counts", "moe_permute", "moe_routing", "quantize_rows", "rms_norm"),
-    *("rope", "softmax_rows", "solve_tril"),
+    *("moe_permute", "moe_routing", "quantize_groups", "quantize_rows", "rms_norm", "rope"),
+    *("selective_scan", "softmax_rows", "solve_tril"),
 )
 
 Command = Callable[..., None]
@@ -141,10 +143,10 @@ def _arguments(kind: str, function: Callable[..., Any], given: tuple[str, ...]) 
     """Return arguments by name, each as its annotation wants it."""
     from pycute_xe.cutlass.configuration import CutlassType
     from pycute_xe.files import MOST_CHARACTERS
-    from pycute_xe.kernel.kinds.gemms import Given
 
     hints = get_type_hints(inspect.unwrap(function))
-    hints |= get_type_hints(Given) if "given" in hints else {}
+    for listed in get_args(hints.get("given")):
+        hints |= get_type_hints(listed)
     out: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_articl
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.kernel.spec.table_checks import demand_kept
+from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
@@ -344,7 +346,7 @@ def prepare(
             operand.value_type,
             len(operand.modes),
             asked,
-            _verb(kernel, operand),
+            "multiplies" if operand.value_type in _multiplied(kernel) else "takes",
             types,
         )
         for operand in kernel.inputs
@@ -357,10 +359,37 @@ def prepare(
 
 def demand_tables(verb: str, problem: Problem) -> None:
     """Raise `InputError` for tables of which what is assumed is not so."""
-    kernel = problem.kernel
-    assumed = kernel.computes.tables if kernel.computes is not None else ()
-    modes = {o.name: o.modes for o in kernel.operands} if assumed else {}
-    demand_kept(verb, kernel.name, assumed, modes, problem.inputs, problem.sizes)
+    kernel, inputs = problem.kernel, problem.inputs
+    names = sorted({name for one in _assumed(kernel) for name in one.tables})
+    tables = [inputs[name] for name in names]
+    if all(isinstance(x, np.ndarray) for x in tables) and sum(x.nbytes for x in tables) <= SMALL:
+        shown = (
+            (name, x.dtype, x.shape, x.tobytes()) for name, x in zip(names, tables, strict=True)
+        )
+        _demand_kept(verb, kernel, tuple(problem.sizes.items()), *shown)
+    else:
+        _demand(verb, kernel, problem.sizes, inputs)
+
+
+SMALL = 1 << 16
+"""Bytes of tables of which it is remembered that what is assumed of them is so."""
+
+
+@lru_cache(maxsize=32)
+def _demand_kept(
+    verb: str, kernel: Kernel, sizes: tuple[tuple[str, int], ...], *tables: Any
+) -> None:
+    arrays = {name: np.frombuffer(x, dtype).reshape(shape) for name, dtype, shape, x in tables}
+    _demand(verb, kernel, dict(sizes), arrays)
+
+
+def _demand(verb: str, kernel: Kernel, sizes: Mapping[str, int], tables: Mapping[str, Any]) -> None:
+    modes = {o.name: o.modes for o in kernel.operands}
+    demand_kept(verb, kernel.name, _assumed(kernel), modes, tables, sizes)
+
+
+def _assumed(kernel: Kernel) -> tuple[Assumption, ...]:
+    return kernel.computes.tables if kernel.computes is not None else ()
 
 
 def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -414,12 +443,8 @@ def _size(name: str, value: Any) -> int:
     return value
 
 
-def _verb(kernel: Kernel, operand: Operand) -> str:
-    """What the kernel does with an operand of its type, for messages."""
-    multiplied = {
-        kind
-        for s in kernel.statements()
-        if isinstance(s, Mma)
-        for kind in (s.mma.atom.op.A, s.mma.atom.op.B)
-    }
-    return "multiplies" if operand.value_type in multiplied else "takes"
+@lru_cache(maxsize=128)
+def _multiplied(kernel: Kernel) -> frozenset[Numeric]:
+    """Return the types that a kernel multiplies."""
+    multiplied = (s.mma.atom.op for s in kernel.statements() if isinstance(s, Mma))
+    return frozenset(kind for op in multiplied for kind in (op.A, op.B))

@@ -6,6 +6,7 @@ import warnings
 from collections import namedtuple
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
@@ -222,6 +223,7 @@ def _copy_of(given: object) -> CopyAnswers | TiledCopy:
     )
 
 
+@lru_cache(maxsize=128)
 def doubts(kernel: Kernel) -> tuple[str, ...]:
     """Return what is wrong with atoms of a kernel that do not do what their layouts say."""
     reasons: dict[str, None] = {}
@@ -282,9 +284,13 @@ def _gathered(kernel: Kernel, outputs: dict[str, Array]) -> Any:
     names = [operand.name for operand in kernel.outputs]
     if len(names) == 1:
         return outputs[names[0]]
-    # The names are known only here, so that no class can be declared beforehand.
-    made: Any = namedtuple("Outputs", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
-    return made(*(outputs[name] for name in names))
+    return _outputs(*names)(*(outputs[name] for name in names))
+
+
+@lru_cache(maxsize=128)
+def _outputs(*names: str) -> Any:
+    """Return the class of outputs: their names are known only in a run."""
+    return namedtuple("Outputs", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
 
 
 def _report(

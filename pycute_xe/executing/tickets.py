@@ -30,6 +30,7 @@ FIX = "give tables whose entries lie inside, and assume it by InRange"
 __all__ = ["takings", "takes_tickets", "with_tickets"]
 
 
+@lru_cache(maxsize=128)
 def takes_tickets(kernel: Kernel) -> bool:
     """Whether a kernel draws tickets."""
     return any(isinstance(s, FetchAdd) for s in kernel.statements())

@@ -64,20 +64,25 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
     from pycute_xe.kernel.owning import Moved, owner_of
     from pycute_xe.kernel.serving.argmax_rows import argmax_rows
+    from pycute_xe.kernel.serving.causal_conv import causal_conv
     from pycute_xe.kernel.serving.convolution import convolution
     from pycute_xe.kernel.serving.dealt import dealt_gemm, dealt_tiles
     from pycute_xe.kernel.serving.delta_rule import delta_rule
     from pycute_xe.kernel.serving.gates import gated_rows
+    from pycute_xe.kernel.serving.grouped_routing import grouped_routing
     from pycute_xe.kernel.serving.kv_cache_write import kv_cache_write
     from pycute_xe.kernel.serving.linear_attention import linear_attention
+    from pycute_xe.kernel.serving.lora import sgmv
+    from pycute_xe.kernel.serving.mla_cache_write import mla_cache_write
     from pycute_xe.kernel.serving.moe import moe_gemm
     from pycute_xe.kernel.serving.moe_routing import moe_counts, moe_routing
     from pycute_xe.kernel.serving.moe_rows import moe_combine, moe_permute
     from pycute_xe.kernel.serving.mqa_logits import mqa_logits
-    from pycute_xe.kernel.serving.norms import layer_norm, rms_norm
-    from pycute_xe.kernel.serving.quantize_rows import quantize_rows
+    from pycute_xe.kernel.serving.norms import add_rms_norm, layer_norm, rms_norm
+    from pycute_xe.kernel.serving.quantize_rows import quantize_groups, quantize_rows
     from pycute_xe.kernel.serving.rope import rope
     from pycute_xe.kernel.serving.scaled_gemm import block_scaled_gemm
+    from pycute_xe.kernel.serving.selective_scan import selective_scan
     from pycute_xe.kernel.serving.softmax_rows import softmax_rows
     from pycute_xe.kernel.serving.solve_tril import solve_tril
     from pycute_xe.kernel.spec.expression import (
@@ -185,19 +190,26 @@ __all__ = [
     "specialised_gemm",
     "scheduled",
     "split_k",
+    "add_rms_norm",
     "argmax_rows",
+    "causal_conv",
     "convolution",
     "dealt_gemm",
     "dealt_tiles",
     "gated_rows",
+    "grouped_routing",
     "kv_cache_write",
+    "mla_cache_write",
     "moe_gemm",
     "mqa_logits",
     "layer_norm",
     "rms_norm",
+    "quantize_groups",
     "quantize_rows",
     "rope",
     "block_scaled_gemm",
+    "selective_scan",
+    "sgmv",
     "softmax_rows",
     "solve_tril",
     "linear_attention",

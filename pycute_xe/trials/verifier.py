@@ -30,7 +30,6 @@ from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
-from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
 from pycute_xe.trials.edge_tables import are_there_tables
@@ -467,16 +466,10 @@ def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit:
 
 
 def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
-    """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite.
-
-    A proof of a scatter says nothing of stores where none is claimed: small runs show their races.
-    """
+    """Return a verdict whose proof was run with NaN behind lengths: it took inputs for finite."""
     if kernel.computes is None or not kernel.computes.tables:
         return verdict
     tried, wrong = trial(kernel, fixed, limit, "behind")
-    if any(isinstance(claim, Scatter) for claim in kernel.computes.claims):
-        small, race = trial(kernel, fixed, limit, "small")
-        tried, wrong = Tried((*tried.runs, *small.runs[-1:]), tried.reason), wrong or race
     why = "; ".join(dict.fromkeys(filter(None, (verdict.tried.reason, tried.reason))))
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))

@@ -27,6 +27,7 @@ from pycute_xe.verifying.formula import (
     element,
     substituted,
 )
+from pycute_xe.verifying.least import is_nothing
 from pycute_xe.verifying.lookups import canonical, has_lookups
 from pycute_xe.verifying.matching import (
     MOST_ORDERS,
@@ -108,7 +109,7 @@ def split(
         taken = here.to(by)
         if not as_set and not here.decides(by):
             twice = more(twice, repeats(here, points, names))
-        if not as_set and whole_of_mine is not None and not (whole_of_mine & taken).is_empty:
+        if not as_set and whole_of_mine is not None and not is_nothing(whole_of_mine & taken):
             twice = more(twice, (whole_of_mine & taken).to(points.names))
         whole_of_mine = more(whole_of_mine, taken)
     return judged(points, whole_of_mine or Region.nothing(by), yours.to(by), twice, parts[0])
@@ -140,7 +141,7 @@ def _elsewhere(joint: Region, part: Term, claimed: Term, points: Region) -> Diff
     both = zip(coordinates(part), coordinates(claimed), strict=True)
     differ = dict.fromkeys(f"{a} != {b}" for a, b in both if a != b)
     wrong = joint.within(" or ".join(differ)) if differ else None
-    if wrong is None or wrong.is_empty:
+    if wrong is None or is_nothing(wrong):
         return None
     return Difference(
         wrong.to(points.names), "elements", f"{term_words(part)} is taken elsewhere", part
@@ -308,8 +309,8 @@ class _Comparison(Ranges):
         """A term that only one side has is zero, or a difference; zeros count in a maximum."""
         for term in terms:
             where = self.range(points, term) if as_set else self.domain(points, term, ())
-            where = where.to(points.names)
-            if not where.is_empty:
+            if not is_nothing(where):
+                where = where.to(points.names)
                 words = f"{term_words(term)} is {'missing' if missing else 'not asked for'}"
                 return Difference(where, "missing" if missing else "foreign", words, term)
         return None
@@ -373,7 +374,7 @@ class _Comparison(Ranges):
                 twice = more(twice, repeats(full, points, names))
             if whole is not None:
                 both = whole & taken
-                if not both.is_empty:
+                if not is_nothing(both):
                     twice = more(twice, both.to(points.names))
             whole = taken if whole is None else whole | taken
         return (whole if whole is not None else Region.nothing((*points.names, *names))), twice
@@ -419,10 +420,10 @@ class _Comparison(Ranges):
         if plain:
             differ = " or ".join(f"{a} != {b}" for a, b in plain)
             wrong = points.within(differ)
-            if not wrong.is_empty:
+            if not is_nothing(wrong):
                 active = self.domain(wrong, x, ()).to(wrong.names)
                 active = active | self.domain(wrong, y, ()).to(wrong.names)
-                if not active.is_empty:
+                if not is_nothing(active):
                     return Difference(active, "elements", f"{term_words(x)} is taken elsewhere", x)
         names = tuple(f"e_{i}" for i in range(len(bound)))
         mine = self.domain(points, x, links(names, [a for a, _ in bound]), names)
@@ -444,9 +445,9 @@ class _Comparison(Ranges):
         differ = [f"{a} != {b}" for a, b in pairs if canonical(a) != canonical(b)]
         if differ:
             wrong = points.within(" or ".join(differ))
-            if not wrong.is_empty:
+            if not is_nothing(wrong):
                 active = self.domain(wrong, x, ()) | self.domain(wrong, y, ())
-                if not active.is_empty:
+                if not is_nothing(active):
                     return Difference(active, "elements", f"{term_words(x)} is taken elsewhere", x)
         return self.atoms(points, x.atoms, y.atoms, points)
 

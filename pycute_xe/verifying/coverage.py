@@ -42,7 +42,7 @@ from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.joining import Together, joined_writes
 from pycute_xe.verifying.laws import UNDEFINED
-from pycute_xe.verifying.least import has_no_tables, smallest
+from pycute_xe.verifying.least import closing, has_no_tables, smallest
 from pycute_xe.verifying.lookups import has_lookups, is_lookup
 from pycute_xe.verifying.making import tables_at
 from pycute_xe.verifying.matching import Difference
@@ -435,7 +435,7 @@ class Coverage(Faults):
         def failed(gap: Difference, point: Point) -> Failure:
             return self._never(output, point, tuple(point[n] for n in names), gap.points)
 
-        return self.shown(output, difference, (before, wanted), failed)
+        return self.shown(output, difference, (before, wanted), failed, missing)
 
     def shown(
         self,
@@ -443,21 +443,28 @@ class Coverage(Faults):
         difference: Difference,
         formulas: tuple[Formula, Formula],
         failed: Callable[[Difference, Point], Failure | None],
+        compared: Region | None = None,
     ) -> Failure | None:
         """Return the failure at the first point that is tried at which a replay shows it.
 
-        None where no tables have such a point. Raises `UndecidableError` where no replay shows it.
+        None where no tables have such a point: there may be more differences than the one that was
+        seen at the points that were ``compared``, if it is not all that there is. Raises
+        `UndecidableError` where no replay shows it.
         """
         goes_on = a_while(WORK)
         for where, point in narrowed(difference.points, self.space.naming):
             if difference.filled or differ(*formulas, point, self.extents):
                 failure = failed(replace(difference, points=where), point)
-                if failure is None or self._is_seen(failure, formulas, point):
-                    return failure and replace(failure, points=difference.points)
+                if failure is not None and self._is_seen(failure, formulas, point):
+                    return replace(failure, points=difference.points)
             if not goes_on():
                 break
-        if has_no_tables(difference.points):
+        if compared is None and has_no_tables(difference.points):
             return None
+        if compared is not None and self.space.tables.by_name:
+            with closing():
+                if compare(compared, *formulas, self.extents, self.least) is None:
+                    return None
         raise _agreeing(output, difference)
 
     def demand_seen(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from pycute_xe.holding.patience import ClockError, TooHardError, at_most
 from pycute_xe.verifying.making import tables_at, with_tables
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
-__all__ = ["LONGEST", "has_no_tables", "smallest"]
+__all__ = ["LONGEST", "closing", "has_no_tables", "is_nothing", "smallest"]
 
 CLOSING = 400_000
 """Units of work for what laws say of more elements of tables than those that matter."""
+_closing: ContextVar[bool] = ContextVar("_closing", default=False)
 LONGEST = 1 << 24
 """An extent from which on no surface has it."""
 
@@ -35,6 +40,21 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
             pass
         made = point and with_tables(point)
     return made
+
+
+@contextmanager
+def closing() -> Generator[None]:
+    """Let `is_nothing` ask what laws say of more elements of tables than regions name."""
+    token = _closing.set(True)
+    try:
+        yield
+    finally:
+        _closing.reset(token)
+
+
+def is_nothing(region: Region) -> bool:
+    """Whether a region has no points, or no tables have what it asks for, if that is looked at."""
+    return region.is_empty or (_closing.get() and has_no_tables(region))
 
 
 def has_no_tables(region: Region) -> bool:

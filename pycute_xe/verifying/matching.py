@@ -11,6 +11,7 @@ from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.verifying.arguments import arguments_for, by_links, looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
+from pycute_xe.verifying.least import is_nothing
 from pycute_xe.verifying.lookups import canonical
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
@@ -261,7 +262,7 @@ class Ranges:
         for term in terms:
             everything = self.range(points, term)
             where = everything - everything.within(conjunction(inside(term, self.extents)))
-            if not where.is_empty:
+            if not is_nothing(where):
                 words = f"{term_words(term)} is zero outside, which counts"
                 return Difference(where.to(points.names), "outside", words, term)
         return None
@@ -316,7 +317,7 @@ def judged(
         ("foreign", mine, yours, "is summed and should not be"),
     ):
         rest = left - right
-        if not rest.is_empty:
+        if not is_nothing(rest):
             differences.append(
                 Difference(rest.to(points.names), kind, f"{term_words(term)} {words}", term)
             )

@@ -22,6 +22,7 @@ from pycute_xe.kernel import (
     Loop,
     Store,
 )
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.numeric import Numeric
@@ -40,10 +41,19 @@ from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.faults import least
-from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
+from pycute_xe.verifying.formula import (
+    Formula,
+    Place,
+    Term,
+    add,
+    atoms_within,
+    substituted,
+    summed,
+)
 from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.least import smallest
+from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.making import with_tables
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.partitions import collapsed
@@ -51,7 +61,7 @@ from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.racing import check_one_writer, check_races
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.scatters import Named
+from pycute_xe.verifying.scatters import Named, solved
 from pycute_xe.verifying.translation import EXACT, claimed, formula_of
 from pycute_xe.verifying.verdict import Failure
 
@@ -354,12 +364,7 @@ class Questions(Loading, Counting):
         points = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *inside]))
         actual: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         for i, write in mine:
-            targets = self.space.targets(write, self.views[i])
-            there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            guards = (*self.space.conditions(write, self.views[i]), *there)
-            terms = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
-            guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
-            actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
+            actual = add(actual, self._added(write, self.views[i], names))
         places = dict(zip(claim.indices, names, strict=True))
         wanted = claimed(claim.value, self.space.naming, places, numeric)
         if numeric.kind == "float":
@@ -373,7 +378,30 @@ class Questions(Loading, Counting):
             words = f"{output}{list(index)}: {wrong.words}"
             return self.of_element(output, "values", words, point, index, wrong.points)
 
-        return self.shown(output, difference, (actual, wanted), failed)
+        return self.shown(output, difference, (actual, wanted), failed, points)
+
+    def _added(self, write: Write, view: View, names: Names) -> Formula:
+        """Return what a write adds to an element: a sum over all points at which it adds there.
+
+        Variables that the element tells are what it tells of them.
+        """
+        targets = list(zip(names, self.space.targets(write, view), strict=True))
+        spans = {one.name: one for one in self.space.spans(write, view)}
+        guards = (*self.space.conditions(write, view), *(f"{u} = {t}" for u, t in targets))
+        told: dict[str, Index] = {}
+        for name, target in targets:
+            index = as_index(target)
+            if index is not None and not index.looked_up:
+                rest = index.substitute(told)
+                told |= solved(rest, Index(name), {*spans} & rest.names)
+        places = {name: f"({text_of(index)})" for name, index in told.items()}
+        ends = [(n, spans[n]) for n in told]
+        guards += tuple(g for n, one in ends for g in (f"{n} >= {one.low}", f"{n} < {one.high}"))
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        terms = formula_of(write.node, view, self.space.naming, numeric, self.real)
+        guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
+        whole = summed(tuple(one for n, one in spans.items() if n not in told), guarded)
+        return tuple(substituted(term, places) for term in whole)
 
     def _overwritten(self, number: int) -> bool:
         """Whether its subgroups later store to the same places, whenever they do this."""
@@ -406,7 +434,7 @@ class Questions(Loading, Counting):
                 failure = self._at(where, write, view, targets)
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
-                return failure
+                    return failure
         difference = self._compared(points, actual, wanted, numeric)
         if difference is None:
             return None
@@ -414,7 +442,7 @@ class Questions(Loading, Counting):
         def failed(wrong: Difference, _: Point) -> Failure | None:
             return self._at(wrong, write, view, targets)
 
-        return self.shown(write.statement.operand, difference, (actual, wanted), failed)
+        return self.shown(write.statement.operand, difference, (actual, wanted), failed, points)
 
     def _wrong_there(
         self, claim: Named, actual: Formula, write: Write, view: View, points: Region
@@ -442,7 +470,9 @@ class Questions(Loading, Counting):
         if not others.is_empty or (keeps and self._changes(rest, actual, write, targets)):
             where = rest if keeps else others.to(points.names)
             wrong = Difference(where, "elements", "the claim does not name that place")
-            return self.shown(output, wrong, (actual, whole), failed)
+            failure = self.shown(output, wrong, (actual, whole), failed)
+            if failure is not None:
+                return failure
         if element is None or there.is_empty:
             return None
         wanted = as_stored(claim.numeric, collapsed(there, claim.value(element)))
@@ -450,7 +480,7 @@ class Questions(Loading, Counting):
         difference = self._compared(there, actual, wanted, claim.numeric)
         if difference is None:
             return None
-        return self.shown(output, difference, (actual, wanted), failed)
+        return self.shown(output, difference, (actual, wanted), failed, there)
 
     def _changes(self, points: Region, actual: Formula, write: Write, targets: Names) -> bool:
         """Whether something else may be stored than what lay there."""

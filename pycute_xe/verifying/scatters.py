@@ -34,7 +34,7 @@ from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translation import claimed
 
-__all__ = ["Named", "covered"]
+__all__ = ["Named", "covered", "solved"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Named:
         for _ in self.names:
             for at, target in (*arguments, *pairs, *parted):
                 rest = at.substitute(known)
-                known |= _solved(rest, target, {*self.names} & rest.names)
+                known |= solved(rest, target, {*self.names} & rest.names)
         if known.keys() != {*self.names}:
             return None
         return {name: text_of(index) for name, index in known.items()}
@@ -225,12 +225,12 @@ def _variables(links: dict[str, None]) -> dict[str, str]:
         mine, yours = map(as_index, link.split(" = "))
         if mine is None or yours is None:
             continue
-        solved = _solved(mine, yours, {n for n in mine.names if n.startswith("v_")} - out.keys())
-        out |= {name: text_of(index) for name, index in solved.items()}
+        free = {n for n in mine.names if n.startswith("v_")} - out.keys()
+        out |= {name: text_of(index) for name, index in solved(mine, yours, free).items()}
     return out
 
 
-def _solved(mine: Index, yours: Index, free: set[str]) -> dict[str, Index]:
+def solved(mine: Index, yours: Index, free: set[str]) -> dict[str, Index]:
     """Return what the one free variable of an index is where it is another one; else nothing."""
     name = next(iter(free), "")
     scale = dict(mine.terms).get(name, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import pycute_xe as cx
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Counterexample, Index, Kernel, KernelBuilder
 from pycute_xe.kernel.index import Looked
-from pycute_xe.kernel.spec.drawn_tables import drawn_tables
+from pycute_xe.kernel.spec.drawn_tables import MADE, drawn_tables
 from pycute_xe.kernel.spec.table_checks import broken
 from pycute_xe.kernel.spec.tables import (
     Assumption,
@@ -186,6 +187,16 @@ def test_what_assumptions_say_together_is_met_by_chance_or_by_nothing() -> None:
     assert found["T"][1] + 3 <= found["T"][0]
     never = AtMost(Index.element("T", i) + 1, Index.element("T", i), (("i", N),))
     assert drawn_tables((never,), frozenset({"T"}), MODES, {"N": 2}, 0) is None
+
+
+def test_each_assumption_has_a_row_of_what_is_made_of_it() -> None:
+    assert set(MADE) == set(get_args(Assumption))
+
+    class Odd(Sorted):
+        """An assumption of another kind."""
+
+    with pytest.raises(KernelError, match="no tables are known that meet it"):
+        drawn_tables((Odd("T"),), frozenset({"T"}), MODES, {"N": 5}, 0)
 
 
 def written_to_slots(*assumed: Assumption, kind: str = "s32") -> Kernel:

@@ -441,8 +441,16 @@ def _call(ev: Evaluation, term: Lifted) -> Value:
     arrays = [spread(numbers(v, numeric), v.axes, axes) for v in values]
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
     row = FUNCTIONS[name]
-    function = getattr(np, row.ufunc) if row.ufunc else partial(row.meaning, np)
-    return Value(axes, whole(_computed(dtype, function, *arrays), axes), numeric)
+    if row.ufunc and axes:
+        out = of_dtype(_ufunc(row.ufunc)(*arrays), dtype)
+    else:
+        out = _computed(dtype, partial(row.meaning, np), *arrays)
+    return Value(axes, whole(out, axes), numeric)
+
+
+@cache
+def _ufunc(name: str) -> Callable[..., Array]:
+    return recorded(getattr(np, name))
 
 
 @recorded

@@ -197,16 +197,19 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
         kernel, inputs = with_tickets(problem.kernel, problem.sizes, problem.inputs)
         left = {**inputs, **run_on_arrays(Problem(kernel, problem.sizes, inputs))}
         return {o.name: left[o.name] for o in problem.kernel.outputs}
-    if any("__" in name for name in _names(problem.kernel)):
+    if _is_misnamed(problem.kernel):
         return _by_identities(problem)
     left = plan(problem.kernel).run(problem)
     return {o.name: left[o.name] for o in problem.kernel.outputs}
 
 
-def _names(kernel: Kernel) -> list[str]:
+@lru_cache(maxsize=128)
+def _is_misnamed(kernel: Kernel) -> bool:
+    """Whether a name of a kernel's may be taken for that of a variable of a sum."""
     loops = [s.var for s in kernel.statements() if isinstance(s, Loop)]
     things = (*kernel.operands, *kernel.fragments, *kernel.shared)
-    return [*kernel.sizes, *(name for name, _ in kernel.grid), *loops, *(x.name for x in things)]
+    names = (*kernel.sizes, *(name for name, _ in kernel.grid), *loops, *(x.name for x in things))
+    return any("__" in name for name in names)
 
 
 def _by_identities(problem: Problem) -> Mapping[str, Array]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pycute_xe.kernel.arrays import Array
 
-__all__ = ["Changed", "Recorded", "Tape", "decided", "recorded", "unrecorded"]
+__all__ = ["Changed", "Recorded", "Tape", "decided", "recorded", "shaped", "unrecorded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,12 +34,13 @@ class Recorded:
     NumPy does not take it for an array: nothing is computed beside the tape.
     """
 
-    __slots__ = ("array", "place", "tape")
+    __slots__ = ("array", "place", "shaped_of", "tape")
     __array_ufunc__ = None
 
     def __init__(self, tape: Tape, place: int, array: Array) -> None:
-        """Take an array and its place."""
+        """Take an array and its place; ``shaped_of`` is what it was before it was given a shape."""
         self.tape, self.place, self.array = tape, place, array
+        self.shaped_of: Array | None = None
 
     def __array__(self, *_: object) -> Array:
         """Refuse to be an array that is not recorded."""
@@ -60,8 +62,11 @@ class Recorded:
         return self.array.dtype
 
 
-Step = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
-"""A function, the places of its arguments and of its result, and of what ends with it."""
+Step = tuple[Callable[..., Any], Any, int, tuple[int, ...]]
+"""A function, the places of its arguments and of its result, and of what ends with it.
+
+Where a tape is played there is in the stead of the places what takes values from there.
+"""
 
 
 @dataclass(eq=False)
@@ -112,21 +117,26 @@ class Tape:
                 continue
             gone = tuple({*places} - wanted - keep)
             wanted.update(places)
-            steps.append((function, places, place, gone))
+            steps.append((function, _taker(places), place, gone))
         self.steps = steps[::-1]
         self.constants.clear()
         return True
 
     def play(self, arrays: list[Array]) -> None:
         """Do all steps on other arrays. Raises `Changed` where numbers decide otherwise."""
-        values = self.values.copy()
+        values = [*self.values, None]  # the last for what has no result
         values[: len(arrays)] = arrays
-        for function, places, place, gone in self.steps:
-            result = function(*[values[i] for i in places])
-            if place >= 0:
-                values[place] = result
+        for function, take, place, gone in self.steps:
+            values[place] = function(*take(values))
             for i in gone:
                 values[i] = None
+
+
+def _taker(places: tuple[int, ...]) -> Callable[[list[Any]], Any]:
+    """Return what takes the values at some places, one or more."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1))
 
 
 def _room(value: Any) -> int:
@@ -151,6 +161,23 @@ def recorded(function: F) -> F:
         return function(*arguments, **named)
 
     return cast("F", call)
+
+
+def shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array with another shape: the array itself that had it before, if it had."""
+    if isinstance(array, Recorded) and array.shaped_of is not None:
+        array = array.shaped_of
+    if array.shape == shape:
+        return array
+    out = _shaped(array, shape)
+    if isinstance(out, Recorded):
+        out.shaped_of = array
+    return out
+
+
+@recorded
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    return array.reshape(shape)
 
 
 def unrecorded(array: Array) -> Array:

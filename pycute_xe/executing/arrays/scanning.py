@@ -50,7 +50,7 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
 
-__all__ = ["Part", "Scan", "asked_of", "is_own", "scan_of"]
+__all__ = ["Part", "Scan", "asked_of", "is_own", "kept_of", "scan_of"]
 
 # ------------------------------------------------------------ coordinates
 
@@ -196,17 +196,10 @@ class Scan:
         parts = self.parts.values()
         return list(dict.fromkeys(x for p in parts for t in (p.start, p.step) for x in t.every()))
 
-    def _states(self) -> list[Lifted]:
-        """Return the terms that ask for state of it."""
-        return [x for x in self.run.lifter.states if x.given[0] is self.recurrence]
-
     @cached_property
     def kept(self) -> frozenset[str]:
         """The fragments of which others ask what each trip began with."""
-        own = {x.number for x in self._terms()}
-        states = [x for x in self._states() if not x.given[2]]
-        var = self.recurrence.loop.var
-        return frozenset(x.given[1] for x in states if x.number not in own or var in x.given[3])
+        return kept_of(self.run, self.recurrence)
 
     @cached_property
     def trips(self) -> range:
@@ -224,7 +217,7 @@ class Scan:
     def _free(self, bundles: Iterable[tuple[Key, ...]]) -> set[Key]:
         """Return the keys along which a point's state needs no other's, and stores alone ask."""
         asked = {id(term) for _, term in self.run.asked}
-        own, states = {x.number for x in self._terms()}, self._states()
+        own, states = {x.number for x in self._terms()}, states_of(self.run, self.recurrence)
         if self.kept or any(x.given[2] and id(x) not in asked for x in states):
             return set()
         bound = {
@@ -283,6 +276,21 @@ def _absent() -> UndecidableError:
 def asked_of(run: Run, recurrence: Recurrence) -> tuple[str, ...]:
     """Return the fragments of a recurrence whose state is asked for."""
     return tuple(name for key, name in run.lifter.spaces if key == id(recurrence))
+
+
+def states_of(run: Run, recurrence: Recurrence) -> list[Lifted]:
+    """Return the terms that ask for state of a recurrence."""
+    return [x for x in run.lifter.states if x.given[0] is recurrence]
+
+
+def kept_of(run: Run, recurrence: Recurrence) -> frozenset[str]:
+    """Return the fragments of a recurrence of which others ask what each trip began with."""
+    names = needed_by(recurrence, asked_of(run, recurrence))
+    steps = (term for name in names for term in steps_of(run.lifter, recurrence, name))
+    own = {x.number for term in steps for x in term.every()}
+    states = [x for x in states_of(run, recurrence) if not x.given[2]]
+    var = recurrence.loop.var
+    return frozenset(x.given[1] for x in states if x.number not in own or var in x.given[3])
 
 
 def scan_of(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> Scan:

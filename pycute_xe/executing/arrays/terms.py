@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError
-from pycute_xe.executing.arrays.recording import recorded
+from pycute_xe.executing.arrays.recording import recorded, shaped
 from pycute_xe.executing.space import Space
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
@@ -192,14 +192,9 @@ def spread(array: Array, own: Sequence[Axis], axes: Sequence[Axis]) -> Array:
 
 def arranged(array: Array, order: Sequence[int] | None, shape: tuple[int, ...]) -> Array:
     """Return an array with its axes in an order, None for its own, and a shape."""
-    if order is None:
-        return array if array.shape == shape else _shaped(array, shape)
-    return _arranged(array, order, shape)
-
-
-@recorded
-def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
-    return array.reshape(shape)
+    if order is not None and list(order) != sorted(order):
+        return _arranged(array, order, shape)
+    return shaped(array, shape)
 
 
 @recorded

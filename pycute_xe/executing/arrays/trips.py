@@ -29,7 +29,7 @@ from pycute_xe.executing.arrays.lifting import (
     reached,
 )
 from pycute_xe.executing.arrays.recording import Recorded, recorded
-from pycute_xe.executing.arrays.scanning import Part, Scan, asked_of, is_own, scan_of
+from pycute_xe.executing.arrays.scanning import Part, Scan, asked_of, is_own, kept_of, scan_of
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
@@ -89,7 +89,7 @@ def _run_of(run: Run, recurrence: Recurrence) -> Run:
 
     Of a block no more counts then than the variables around the loop.
     """
-    if run.block is None or all(x.given[2] for x in run.lifter.states if x.given[0] is recurrence):
+    if run.block is None or not kept_of(run, recurrence):
         return run
     around = {name for name, _ in run.kernel.grid} | {
         one.var for one in recurrence.around if isinstance(one, Loop)

@@ -40,7 +40,6 @@ __all__ = [
 # Elements in arrays as numbers that are computed with.
 
 
-@recorded
 def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     """Return elements of a type as numbers: float32 of floats but f64, int64 of integers.
 
@@ -52,44 +51,68 @@ def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     [1.0]
     """
     if numeric.name == "tf32":
-        return (array.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+        return _cut(array)
     if numeric.kind == "float":
-        return array if numeric.bits == 64 else array.astype(np.float32, copy=False)
+        return array if numeric.bits == 64 else of_dtype(array, _SINGLE)
     if numeric.bits < 8:
-        array = array.astype(np.int8)
-    return array.astype(np.float32 if single else np.int64, copy=False)
+        array = of_dtype(array, np.dtype(np.int8))
+    return of_dtype(array, _SINGLE if single else np.dtype(np.int64))
+
+
+_SINGLE = np.dtype(np.float32)
+
+
+@recorded
+def _cut(array: Array) -> Array:
+    return (array.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def of_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers as a dtype has them."""
+    return array if array.dtype == dtype else _as_dtype(array, dtype)
+
+
+@recorded
+def _as_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
+    return array.astype(dtype)
 
 
 # ------------------------------------------------------------ products
 
 
-@recorded
 def multiplied_into(
     total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], step: int
 ) -> Array:
-    """Return ``total + a @ b.T`` in the accumulator's type; None stands for zero.
+    """Return ``total + a @ b`` in the accumulator's type; None stands for zero.
 
-    ``a`` is (…, rows, k) and ``b`` (…, columns, k) as arrays of ``types[:2]``, ``total`` (…, rows,
+    ``a`` is (…, rows, k) and ``b`` (…, k, columns) as arrays of ``types[:2]``, ``total`` (…, rows,
     columns) of ``types[2]``; a narrow accumulator is rounded every ``step`` elements of k. Of
     integers, as many products are summed at a time as float32 surely holds, all of them in 32 bits.
 
     >>> from pycute_xe.numeric import as_numeric
     >>> s8, s32 = as_numeric("s8"), as_numeric("s32")
-    >>> ones = np.ones((2, 3), np.int8)
-    >>> multiplied_into(None, ones, ones, (s8, s8, s32), 32).tolist()
+    >>> multiplied_into(None, np.ones((2, 3), np.int8), np.ones((3, 2)), (s8, s8, s32), 32).tolist()
     [[3, 3], [3, 3]]
     """
     left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
-    right, to = right.swapaxes(-1, -2), types[2]
+    to = types[2]
     if to.kind == "float" and to.bits >= 32:
-        out = np.matmul(left, right)
-        return out if total is None else np.add(out, total, out=out)
+        out = _matmul(left, right)
+        return out if total is None else _add(out, total)
     if to.kind != "float":
         signs = sum(numeric.kind == "signed" for numeric in types[:2])
         step = max(1, 2**24 // (2 ** (types[0].bits + types[1].bits) >> signs))
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2])
+    return _in_steps(total, left, right, to, step)
+
+
+_matmul, _add = recorded(np.matmul), recorded(np.add)
+
+
+@recorded
+def _in_steps(total: Array | None, left: Array, right: Array, to: Numeric, step: int) -> Array:
+    shape = *np.broadcast_shapes(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1]
     out = np.zeros(shape, host_dtype(to)) if total is None else total
-    for k in range(0, a.shape[-1], step):
+    for k in range(0, left.shape[-1], step):
         part = np.matmul(left[..., k : k + step], right[..., k : k + step, :])
         if to.kind == "float":
             part += widened(out, to)
@@ -130,12 +153,6 @@ def numbers(value: Value, to: Numeric) -> Array:
         return value.array
     dtype = np.dtype(np.int64) if to.kind != "float" else host_dtype(to)
     return of_dtype(widened(value.array, value.type), dtype)
-
-
-@recorded
-def of_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Return numbers as a dtype has them."""
-    return array.astype(dtype, copy=False)
 
 
 converted, copied, wrapped = recorded(convert), recorded(np.copy), recorded(wrap)
@@ -277,7 +294,11 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
         begin.append(slice(None))
         into.append(slice(0, at.size) if kept.size == at.size else kept)
         takes.append((mode, at[kept]))
-    array = taken(array, tuple(begin))
+    if any(
+        one != slice(None) and len(range(n)[one]) < n
+        for one, n in zip(begin, array.shape, strict=True)
+    ):
+        array = taken(array, tuple(begin))
     for mode, at in takes:
         array = taken(array, at) if not mode else _take(array, at, mode)
     if array.shape != tuple(extents):
@@ -308,11 +329,11 @@ def scattered(
         return
     lines = [place.line for place in places]
     new = arranged(new, [axes.index(a) for a in every], tuple(at.size for at, _ in lines))
-    if all(first is not None for _, first in lines):
-        runs = tuple(slice(first, (first or 0) + at.size) for at, first in lines)
-        put(array, runs, new, add)
-    else:
+    if sum(first is None for _, first in lines) > 1:
         put(array, np.ix_(*(at for at, _ in lines)), new, add)
+        return
+    runs = (at if first is None else slice(first, first + at.size) for at, first in lines)
+    put(array, tuple(runs), new, add)
 
 
 def _scattered_together(
@@ -353,7 +374,8 @@ def is_finite(value: Value) -> bool:
 
 
 def _finite(array: Array) -> bool:
-    return bool(np.isfinite(array).all())
+    """Tell it by the sum of squares, which may be infinite of finite numbers: then one by one."""
+    return bool(np.isfinite(np.vdot(array, array))) or bool(np.isfinite(array).all())
 
 
 def has_points(test: Field) -> bool:
@@ -385,8 +407,7 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
     owns = [tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y)]
     batch += tuple(a for z, own in zip((x, y), owns, strict=True) for a in _scattered(z, own))
     rows, columns = (tuple(a for a in own if a not in batch) for own in owns)
-    left = _matrices(x, batch, rows, over)
-    right = _matrices(y, batch, columns, over)
+    left, right = _matrices(x, batch, rows, (over,)), _matrices(y, batch, (over,), columns)
     axes = (*batch, *rows, *columns)
     shape = tuple(a.size for a in axes)
     narrow = to.kind == "float" and to.bits < 32
@@ -399,10 +420,10 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
             left, right = (arranged(m, None, (*[1] * len(extra), *m.shape)) for m in (left, right))
             axes = (*batch, *rows, *columns)
             shape = tuple(a.size for a in axes)
-        rows_of = *(a.size for a in batch), left.shape[-2], right.shape[-2]
+        rows_of = *(a.size for a in batch), left.shape[-2], right.shape[-1]
         total = arranged(start.whole(axes), None, rows_of)
     if total is None and len(left.shape) == 2 and len(right.shape) == 2:
-        left = _in_bands(left, right.shape[0])
+        left = _in_bands(left, right.shape[1])
     products = multiplied_into(total, left, right, (x.type, y.type, to), step)
     out = Value(axes, arranged(products, None, shape), to)
     return out if start is None or narrow else _added(out, start)
@@ -431,11 +452,13 @@ def _scattered(value: Value, own: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return own[:last] if prod(axis.size for axis in own[:last]) * FEW <= array.size else ()
 
 
-def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over: Axis) -> Array:
-    """Return (batch…, own, over) of a value."""
-    order = [value.axes.index(a) for a in (*batch, *own, over) if a in value.axes]
-    flat = prod(a.size for a in own)
-    shape = *(a.size if a in value.axes else 1 for a in batch), flat, over.size
+def _matrices(value: Value, batch: tuple[Axis, ...], *sides: tuple[Axis, ...]) -> Array:
+    """Return (batch…, rows, columns) of a value, where these are the axes of two sides."""
+    order = [value.axes.index(a) for a in (*batch, *sides[0], *sides[1]) if a in value.axes]
+    shape = (
+        *(a.size if a in value.axes else 1 for a in batch),
+        *(prod(a.size for a in side) for side in sides),
+    )
     return arranged(value.array, order, shape)
 
 
@@ -445,6 +468,3 @@ def _added(accumulated: Value, start: Value) -> Value:
     one = spread(accumulated.array, accumulated.axes, axes)
     other = spread(numbers(start, accumulated.type), start.axes, axes)
     return Value(axes, of_dtype(_add(one, other), accumulated.array.dtype), accumulated.type)
-
-
-_add = recorded(np.add)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from math import prod
 
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -63,6 +64,18 @@ class Kernel(Program):
             self, "grid", tuple((name, as_index(count)) for name, count in self.grid)
         )
         check_program(self)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(self.__getstate__().values()))
+
+    def __hash__(self) -> int:
+        """Of its parts, computed once."""
+        return self._hash
+
+    def __getstate__(self) -> dict[str, object]:
+        """Its parts alone: hashes are others in other processes."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def mma(self) -> TiledMma:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial, reduce
-from math import gcd, inf, log
-from operator import add
-from typing import Literal
+from math import gcd, log
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,10 +18,11 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Shared
 from pycute_xe.kernel.ir.statements import (
+    AtomicStore,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -39,33 +38,22 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.kinds.attention_claim import claims
 from pycute_xe.kernel.kinds.attention_form import (
     F32,
     LOG2E,
-    LOWEST,
+    Bias,
     CacheOrder,
-    Conditions,
     Form,
     Keys,
     Rows,
     Window,
-    seen,
 )
 from pycute_xe.kernel.kinds.attention_loop import Mainloop
 from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass
 from pycute_xe.kernel.kinds.side import MEET
 from pycute_xe.kernel.kinds.vectors import one_copy, vector_copy
-from pycute_xe.kernel.spec.expression import (
-    Const,
-    Element,
-    Expression,
-    Slot,
-    Where,
-    apply,
-    rounded_to,
-    total,
-)
-from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.expression import Const, Expression, Slot, Where, apply
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -204,11 +192,25 @@ class Ending:
         copy = replace(loads, atom=make_copy_atom(XE_STORE_2D(32, 1, loads.op.message.width), F32))
         at = form.of_out(Index("q") * form.tile[0], None)
         value = Slot("tSrMax") * log(2.0) + apply("log", Slot("tSrSum"))
-        store: tuple[Statement, ...] = (Store(copy, "lse", at, "tSrLse", (None, len(at) - 1)),)
+        put = AtomicStore if form.packed else Store
+        store: tuple[Statement, ...] = (put(copy, "lse", at, "tSrLse", (None, len(at) - 1)),)
+        if form.packed:
+            value = self._own(value)
         if form.across > 1:
             store = (If(Index(SUBGROUP_INDEX), Index(None, 1), store),)
         first: tuple[Statement, ...] = (If(Index("v"), Index(None, 1), store),)
         return (Map("tSrLse", value), *first)
+
+    def _own(self, value: Expression) -> Expression:
+        """Return a value for each row of the batch, and 0 for those of a message behind it.
+
+        A message clips to an operand, not to a batch: behind it lie rows of another one.
+        """
+        row = Index(ELEMENT_INDEX)
+        first = Index(SUBGROUP_INDEX) * self.rows.count if self.form.across == 1 else Index()
+        place = Index("q") * self.form.tile[0] + first + row
+        value = Where(place, self.form.queries, value, Const(0.0))
+        return Where(row, Index(None, self.rows.count), value, Const(0.0))
 
     # ------------------------------------------------------------------ O
 
@@ -282,182 +284,66 @@ class Ending:
         return replace(copy, atom=atom, layout_tv_tiled=tv)
 
 
-# ------------------------------------------------------------ attention claim
-# What attention computes, in index notation.
-
-ASSUMED = "each query sees a key"
-
-
-def claims(form: Form) -> Specification:
-    """Return softmax(scale · Q Kᵀ + mask) V, with the roundings of a kernel of this form.
-
-    Scores are to base 2, as `exp2` takes them: ``exp(x) = exp2(x * log2(e))``.
-    A weight is rounded as it leaves the accumulator: against the largest score up to its tile, of
-    those keys that its subgroup has.
-    """
-    claim = _Claim(form)
-    queries = ("h", "t") if form.packed else ("b", "h", "m")
-    parts = ("s",) if form.splits > 1 else ()
-    sums = claim.weights()
-    if form.may_lack_keys:
-        sums = apply("max", sums, 1.0)
-    value = claim.batched(form.valued(claim.weighted() / sums))
-    out = [Claim("O", (*parts, *queries, "e"), rounded_to(form.out_type, value))]
-    if form.out_type.name == "f32":
-        out = [Claim("O", (*parts, *queries, "e"), value)]
-    if form.lse:
-        lse = claim.batched(claim.top() * log(2.0) + apply("log", claim.weights()))
-        out.append(Claim("lse", (*parts, *queries), lse))
-    return Specification(tuple(out), () if form.may_lack_keys else (ASSUMED,), tables=form.tables)
-
-
-class _Claim:
-    """The parts of the claim; names of sums are told apart by numbers."""
-
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self.query = Index("m")
-        if form.packed:
-            self.query = Index("t") - Index.element("starts", Index("b"))
-
-    def batched(self, value: Expression) -> Expression:
-        """Choose the batch of a packed row."""
-        if not self.form.packed:
-            return value
-        t, b = Index("t"), Index("b")
-        inside = Where(t, Index.element("starts", b + 1), value, Const(0.0))
-        mine = Where(Index.element("starts", b), t + 1, inside, Const(0.0))
-        return total("b", Index("U") - 1, mine)
-
-    def score(self, keys: Keys, key: Index, depth: str) -> Expression:
-        """Return the masked score of a key."""
-        form, d = self.form, Index(depth)
-        query = (Index("b"), Index("h"), Index("m"))
-        if form.packed:
-            query = (Index("h"), Index("t"))
-        pair = Element("Q", (*query, d)) * Element(keys.k, form.of_keys(keys, key, d))
-        score = form.scored(total(depth, form.depth, pair))
-        conditions = seen(form, self.query, keys.first + key)
-        for one, other in (*conditions, *self._part(key)):
-            score = Where(one, other, score, Const(-inf))
-        return score
-
-    def _part(self, key: Index) -> list[tuple[Index, Index]]:
-        """Return when a key belongs to the part of the keys that an output is of."""
-        form = self.form
-        if form.splits == 1:
-            return []
-        own = key // form.tile[1] % form.splits
-        return [(Index("s"), own + 1), (own, Index("s") + 1)]
-
-    def largest(self, of: tuple[tuple[Keys, Conditions], ...], number: int) -> Expression:
-        """Return the largest score among those keys ``j`` of each loop that meet conditions."""
-        maxima: list[Expression] = []
-        for i, (keys, conditions) in enumerate(of):
-            name = f"j{number}{i}"
-            score = self.score(keys, Index(name), f"d{number}{i}")
-            for one, other in conditions:
-                j = {"j": Index(name)}
-                score = Where(one.substitute(j), other.substitute(j), score, Const(-inf))
-            maxima.append(total(name, keys.count, score, how="max"))
-        return reduce(partial(apply, "max"), maxima, Const(LOWEST))
-
-    def top(self) -> Expression:
-        """Return the largest score, the sink's included."""
-        out = self.largest(tuple((keys, []) for keys in self.form.keys), 0)
-        return apply("max", out, self.sink()) if self.form.sink else out
-
-    def sink(self) -> Expression:
-        """Return the sink's score."""
-        return Element("sink", (Index("h"),)) * LOG2E
-
-    def running(self, keys: Keys, key: Index) -> Expression:
-        """Return the largest score that a subgroup has come to when it rounds a key's weight."""
-        form, width, j = self.form, self.form.tile[1], Index("j")
-        conditions: Conditions = [(j, (key // width + 1) * width)]
-        if form.across > 1:
-            mine, other = (x % width // (width // form.across) for x in (key, j))
-            conditions += [(mine, other + 1), (other, mine + 1)]
-        before: list[tuple[Keys, Conditions]] = []
-        before += [(k, []) for k in form.keys[: form.keys.index(keys)]]
-        return self.largest((*before, (keys, conditions)), 1)
-
-    def weights(self) -> Expression:
-        """Return the sum of the weights, against the largest score."""
-        parts: list[Expression] = []
-        for i, keys in enumerate(self.form.keys):
-            n = Index(f"n{i}")
-            weight = apply("exp2", self.score(keys, n, f"d2{i}") - self.top())
-            parts.append(total(f"n{i}", keys.count, weight))
-        if self.form.sink:
-            parts.append(apply("exp2", self.sink() - self.top()))
-        return reduce(add, parts)
-
-    def weighted(self) -> Expression:
-        """Return the sum of the weighted values, each weight rounded."""
-        parts: list[Expression] = []
-        for i, keys in enumerate(self.form.keys):
-            n, e = Index(f"n{i}"), Index("e")
-            running = self.running(keys, n)
-            weight = apply("exp2", self.score(keys, n, f"d2{i}") - running)
-            rescaled = rounded_to(self.form.pv.atom.op.A, weight) * apply(
-                "exp2", running - self.top()
-            )
-            value = Element(keys.v, self.form.of_keys(keys, n, e))
-            parts.append(total(f"n{i}", keys.count, rescaled * value))
-        return reduce(add, parts)
-
-
 # ------------------------------------------------------------ attention
 
 
+class Asked(TypedDict, total=False):
+    """What attention may be asked by name.
+
+    ``out``: the columns of V of a work-group, by default those of a tile of ``pv``. ``causal``: a
+    query sees the keys up to its own, the last beside the last, also where M is not N. ``window``:
+    so many keys before and behind that one. ``group``: heads of queries for each head of keys.
+    ``stages``: how many tiles of K the prefetch runs ahead. ``sink``: an extra score for each head,
+    with weight but without a value. ``lse``: also returns log(sum(exp(scores))), minus infinity
+    where there is no key; of packed queries it is added to an ``lse`` that must be zero before.
+    ``cached``: keys K0, V0 that precede K, V, in a loop of their own. ``page``: K and V are pages
+    of so many keys, which ``pages`` lists for each batch, and ``lengths`` counts its keys;
+    ``cache="tokens"``: a page is (page, G, D), not (G, page, D). ``packed``: batches of different
+    length lie one behind the other, and ``starts``, ``key_starts`` tell where, ``longest`` how many
+    queries there are at most. ``splits``: the keys are parted over so many work-groups, whose O and
+    lse `attention_combine` puts together. ``kind`` is the type in memory, converted for the
+    products, ``kv`` that of keys and values where it is another. ``softcap``: scores become
+    ``softcap * tanh(score / softcap)``. ``latent``: values are the first E of the E + R numbers of
+    a key, as in MLA. ``scales``: keys and values are stored divided by the scalars ``k_scale`` and
+    ``v_scale``; "heads": by one number of ``k_scale`` (G) and ``v_scale`` (G) for each of their
+    heads. ``bias`` is added to scores, behind a cap: "alibi": ``slopes[h] * numbers[n]``, of f32,
+    with 0, 1, 2, … for the keys of a batch, or the same less any number; "matrix": ``bias`` (B,
+    heads, M, L), or (heads, T, L) of packed queries; "drafts": ``tree`` (B, M, M), or (T, W), on
+    the last keys, which are the queries' own: the mask of a tree of drafted tokens, 0 or minus
+    infinity.
+    """
+
+    out: int | None
+    causal: bool
+    window: Window | None
+    group: int
+    stages: int
+    sink: bool
+    lse: bool
+    cached: bool
+    page: int | None
+    packed: bool
+    splits: int
+    kind: Numeric | str | None
+    out_type: Numeric | str
+    kv: Numeric | str | None
+    softcap: float | None
+    latent: bool
+    scales: bool | Literal["heads"]
+    cache: CacheOrder
+    bias: Bias | None
+
+
 @typed
-def attention(
-    qk: TiledMma,
-    pv: TiledMma,
-    *,
-    out: int | None = None,
-    causal: bool = False,
-    window: Window | None = None,
-    group: int = 1,
-    stages: int = 2,
-    sink: bool = False,
-    lse: bool = False,
-    cached: bool = False,
-    page: int | None = None,
-    packed: bool = False,
-    splits: int = 1,
-    kind: Numeric | str | None = None,
-    out_type: Numeric | str = "f32",
-    kv: Numeric | str | None = None,
-    softcap: float | None = None,
-    latent: bool = False,
-    scales: bool | Literal["heads"] = False,
-    cache: CacheOrder = "heads",
-) -> Kernel:
+def attention(qk: TiledMma, pv: TiledMma, **given: Unpack[Asked]) -> Kernel:
     """Return the kernel ``O = softmax(scale · Q Kᵀ + mask) V`` for batches and heads.
 
     Q is (B, heads, M, D), K and V are (B, heads / ``group``, N, D or E), O is (B, heads, M, E); a
-    work-group has a tile of queries and ``out`` columns of V, by default one tile of ``pv``.
-    ``qk`` multiplies Q by K, ``pv`` the weights by V: both share the queries out over subgroups
-    alike, or the keys, whose parts are then put together in shared memory. The loop over keys keeps
-    a running maximum and sum of each row; the weights are rounded to the type that ``pv`` reads,
-    and reach it by a reorder of registers. Any M, N, D, E work.
-
-    ``causal``: a query sees the keys up to its own, the last beside the last, also where M is not
-    N. ``window``: so many keys before and behind that one. ``stages``: how many tiles of K the
-    prefetch runs ahead. ``sink``: an extra score for each head, with weight but without a value.
-    ``lse``: also returns log(sum(exp(scores))). ``cached``: keys K0, V0 that precede K, V, in a
-    loop of their own. ``page``: K and V are pages of so many keys, which ``pages`` lists for each
-    batch, and ``lengths`` counts its keys. ``packed``: batches of different length lie one behind
-    the other, and ``starts``, ``key_starts`` tell where, ``longest`` how many queries there are at
-    most. ``splits``: the keys are parted over so many work-groups, whose O and lse
-    `attention_combine` puts together. ``kind`` is the type in memory, converted for the products,
-    ``kv`` that of keys and values where it is another. ``softcap``: scores become ``softcap *
-    tanh(score / softcap)``. ``latent``: values are the first E of the E + R numbers of a key, as in
-    MLA. ``scales``: keys and values are stored divided by the scalars ``k_scale`` and ``v_scale``;
-    "heads": by one number of ``k_scale`` (G) and ``v_scale`` (G) for each of their heads.
-    ``cache="tokens"``: a page is (page, G, D), not (G, page, D).
+    work-group has a tile of queries and ``out`` columns of V. ``qk`` multiplies Q by K, ``pv`` the
+    weights by V: both share the queries out over subgroups alike, or the keys, whose parts are then
+    put together in shared memory. The loop over keys keeps a running maximum and sum of each row;
+    the weights are rounded to the type that ``pv`` reads, and reach it by a reorder of registers.
+    Any M, N, D, E work. What may be asked by name is said by `Asked`.
 
     Raises `KernelError` for tilings that do not fit one another, and for pages that a tile does not
     divide. C++: ``xe_fmha_fwd_mainloop.hpp``, ``xe_fmha_fwd_epilogue.hpp``.
@@ -469,29 +355,7 @@ def attention(
     >>> print(*(str(operand) for operand in kernel.operands[:2]), sep="; ")
     Q[B,G,M,D] bf16 row-major; K[B,G,N,D] bf16 row-major
     """
-    form = Form(
-        qk=qk,
-        pv=pv,
-        out=pv.tile_mnk[1] if out is None else out,
-        causal=causal,
-        window=window,
-        group=group,
-        stages=stages,
-        sink=sink,
-        lse=lse,
-        cached=cached,
-        page=page,
-        packed=packed,
-        splits=splits,
-        kind=qk.atom.op.A if kind is None else as_numeric(kind),
-        out_type=as_numeric(out_type),
-        kv=as_numeric(kv or kind or qk.atom.op.A),
-        softcap=softcap,
-        latent=latent,
-        scales=scales,
-        cache=cache,
-    )
-    form.check()
+    form = _form(qk, pv, given)
     loop, end = Mainloop(form), Ending(form)
     body = (*loop.begin(), *(s for keys in form.keys for s in _over(form, loop, keys)))
     body = (*body, *end.statements())
@@ -507,6 +371,20 @@ def attention(
         claims(form),
         end.shared(),
     )
+
+
+def _form(qk: TiledMma, pv: TiledMma, given: Asked) -> Form:
+    """Return the form that is asked for, checked."""
+    types = (given.get("kind"), given.get("out_type", "f32"), given.get("kv"))
+    kind = as_numeric(types[0] or qk.atom.op.A)
+    named: dict[str, Any] = {n: x for n, x in given.items() if n not in ("kind", "out_type", "kv")}
+    if named.get("out") is None:
+        named["out"] = pv.tile_mnk[1]
+    form = Form(
+        qk, pv, kind=kind, out_type=as_numeric(types[1]), kv=as_numeric(types[2] or kind), **named
+    )
+    form.check()
+    return form
 
 
 def _over(form: Form, loop: Mainloop, keys: Keys) -> tuple[Statement, ...]:

@@ -12,7 +12,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import layout_of
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
-from pycute_xe.kernel.ir.operands import Fragment, Operand
+from pycute_xe.kernel.ir.operands import Fragment, Operand, Role
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import Const, Element, Expression, Slot, Where, apply
@@ -25,6 +25,7 @@ __all__ = [
     "KV_SCALES",
     "LOG2E",
     "LOWEST",
+    "Bias",
     "CacheOrder",
     "Form",
     "Keys",
@@ -44,6 +45,8 @@ LOWEST = -(2.0**127)
 """The largest of no numbers: finite, so that what is taken from it stays a number."""
 
 KV_SCALES = ("k_scale", "v_scale")
+Bias = Literal["alibi", "matrix", "drafts"]
+"""What is added to scores."""
 CacheOrder = Literal["heads", "tokens"]
 """What comes first in a page: heads (P, G, page, D), or tokens (P, page, G, D)."""
 LOG2E = log2(e)
@@ -170,23 +173,24 @@ class Form:
     qk: TiledMma
     pv: TiledMma
     out: int
-    causal: bool
-    window: Window | None
-    group: int
-    stages: int
-    sink: bool
-    lse: bool
-    cached: bool
-    page: int | None
-    packed: bool
-    splits: int
     kind: Numeric
     out_type: Numeric
     kv: Numeric
+    causal: bool = False
+    window: Window | None = None
+    group: int = 1
+    stages: int = 2
+    sink: bool = False
+    lse: bool = False
+    cached: bool = False
+    page: int | None = None
+    packed: bool = False
+    splits: int = 1
     softcap: float | None = None
     latent: bool = False
     scales: bool | Literal["heads"] = False
     cache: CacheOrder = "heads"
+    bias: Bias | None = None
 
     @property
     def rows(self) -> int:
@@ -247,10 +251,41 @@ class Form:
         each = ("G",) if self.scales == "heads" else ()
         out += [Operand(name, "f32", each) for name in KV_SCALES if self.scales]
         out += [Operand("sink", "f32", (self.heads,))] if self.sink else []
+        out += self._biases()
         parts = (self.splits,) if self.splits > 1 else ()
         out += [Operand("O", self.out_type, (*parts, *queries, "E"), role="out")]
-        out += [Operand("lse", "f32", (*parts, *queries), role="out")] if self.lse else []
+        role: Role = "inout" if self.packed else "out"
+        out += [Operand("lse", "f32", (*parts, *queries), role=role)] if self.lse else []
         return tuple(out)
+
+    def _biases(self) -> list[Operand]:
+        """Return what is added to scores: of all keys of a batch, or of the last so many."""
+        lead, row = ((), "T") if self.packed else (("B",), "M")
+        match self.bias:
+            case None:
+                return []
+            case "alibi":
+                slopes = Operand("slopes", "f32", (self.heads,))
+                return [slopes, Operand("numbers", "f32", (self.most_keys,))]
+            case "matrix":
+                return [Operand("bias", "f32", (*lead, self.heads, row, self.most_keys))]
+            case "drafts":
+                return [Operand("tree", "f32", (*lead, row, self.drafts))]
+
+    @property
+    def most_keys(self) -> Index:
+        """How many keys a bias has numbers for."""
+        return Index("L") if self.all_keys.looked_up else self.all_keys
+
+    @property
+    def drafts(self) -> Index:
+        """How many drafted tokens a mask has columns for."""
+        return Index("W" if self.packed else "M")
+
+    @property
+    def context(self) -> Index:
+        """How many keys are before the first query's own."""
+        return self.all_keys - self.queries
 
     def _keys_and_values(
         self, number: str, keys: tuple[Index | str | int, ...]
@@ -314,6 +349,8 @@ class Form:
         elif self.packed:
             out.append(Rising("key_starts", Index("N"), whole=False))
             out += [Rising("cache_starts", Index("C"), whole=False)] if self.cached else []
+        if self.bias in ("alibi", "matrix") and self.most_keys == Index("L"):
+            out.append(AtMost(self.all_keys, Index("L"), (batches,)))
         return tuple(out)
 
     @property
@@ -359,7 +396,8 @@ class Form:
     @property
     def may_lack_keys(self) -> bool:
         """Whether a query may see no key: lengths may be 0, a part of the keys may have none."""
-        return self.splits > 1 or self.packed or self.page is not None
+        masked = self.bias is not None and self.bias != "alibi"
+        return self.splits > 1 or self.packed or self.page is not None or masked
 
     @property
     def all_keys(self) -> Index:
@@ -451,7 +489,7 @@ class Form:
             return "only pages hold tokens before heads", "use page=64"
         if self.softcap is not None and not 0 < self.softcap < inf:
             return f"the cap {self.softcap} is not a positive number", "use softcap=50.0"
-        if self.lse and (self.packed or self.rows % 16):
+        if self.lse and not self.packed and self.rows % 16:
             why = "is written for 16 queries at a time, padding included"
             return f"lse {why}", "leave lse out, or use 16 queries for each subgroup"
         if self.splits > 1 and not (self.lse and self.out_type.name == "f32" and not self.sink):

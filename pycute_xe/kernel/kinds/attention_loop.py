@@ -24,6 +24,7 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     Statement,
 )
+from pycute_xe.kernel.kinds.attention_bias import Biases
 from pycute_xe.kernel.kinds.attention_form import (
     F32,
     KV_SCALES,
@@ -65,7 +66,7 @@ class Mainloop:
     def __init__(self, form: Form) -> None:
         """Build the copies."""
         qk, pv, kind = form.qk, form.pv, form.kind
-        self.form, self.rows = form, Rows(qk, pv)
+        self.form, self.rows, self.bias = form, Rows(qk, pv), Biases(form)
         queries = make_block_2d_copy_A(qk, gmem_stride("A", "row"), kind)
         keys = make_block_2d_copy_B(qk, gmem_stride("B", "col"), form.kv)
         values = make_block_2d_copy_B(pv, gmem_stride("B", "row"), form.kv)
@@ -90,6 +91,7 @@ class Mainloop:
             Fragment("tOrP", pv.atom.op.A, size(pv.fragment("A")[1])),
             *(Fragment(f"tOrO{v}", pv.atom.op.D, out) for v in range(self.form.vtiles)),
             *(Fragment(f"t_{x}", F32, 1) for x in KV_SCALES if self.form.scales == "heads"),
+            *self.bias.fragments(),
         ]
         for side in (self.q, *self.k.values(), *self.v.values()):
             made += side.fragments()
@@ -104,7 +106,7 @@ class Mainloop:
             for name in KV_SCALES
             if form.scales == "heads"
         )
-        return (Fill("tSrMax", LOWEST), Fill("tSrSum"), *outs, *loads)
+        return (Fill("tSrMax", LOWEST), Fill("tSrSum"), *outs, *loads, *self.bias.begin())
 
     # ------------------------------------------------------------------ prefetches
 
@@ -159,11 +161,12 @@ class Mainloop:
     def softmax(self, keys: Keys) -> tuple[Statement, ...]:
         """Return what turns scores into weights, and keeps the maximum and sum of rows."""
         rows = self.rows
-        score = self.form.scored(Slot("tSrS"), in_registers=True)
+        score = self.bias.added(self.form.scored(Slot("tSrS"), in_registers=True))
         heads = self.form.by_head("k_scale", 16 * size(self.form.qk.fragment("C")[1]))
         weight = apply("exp2", Slot("tSrS") - Slot("tSrMax"))
         return (
-            Map("tSrS", unmasked(self.form, keys, score), heads),
+            *self.bias.brought(keys),
+            Map("tSrS", unmasked(self.form, keys, score), (*heads, *self.bias.gathers())),
             *rows.reduce("max", "tSrS", "tSrTop"),
             Map("tSrNew", apply("max", Slot("tSrMax"), Slot("tSrTop"))),
             Map("tSrFix", apply("exp2", Slot("tSrMax") - Slot("tSrNew"))),

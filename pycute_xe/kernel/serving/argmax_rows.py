@@ -6,6 +6,7 @@ from math import inf
 
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import RowBuilder
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["argmax_rows", "first_of"]
@@ -15,6 +16,7 @@ BEHIND = 2**24
 
 
 @typed
+@sized(tile=None)
 def argmax_rows(
     *, kind: str = "f32", tile: tuple[int, int] = (64, 32), subgroups: int = 4
 ) -> Kernel:

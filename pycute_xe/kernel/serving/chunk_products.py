@@ -10,12 +10,19 @@ from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.chunk_states import BY_TOKENS, COLUMNS, define_states, demand_tokens
 from pycute_xe.kernel.tiles.spread import Share
 
-__all__ = ["ChunkProducts"]
+__all__ = ["ChunkProducts", "demand_product_type"]
 
 ROWS = 16
 """Tokens, and elements of keys, that are multiplied at a time."""
 BY_ELEMENTS = "K[h,{d},{t}]"
 """An element of the key of a token, where keys are columns."""
+
+
+def demand_product_type(name: str, kind: str) -> None:
+    """Refuse a type other than f32, and those in which chunks are multiplied."""
+    if kind not in ("f32", "bf16", "f16"):
+        wrong, fix = f"{kind} is not a type of the products of a chunk", "use bf16 or f16"
+        raise KernelError(name, {"kind": kind}, wrong, fix)
 
 
 class ChunkProducts:
@@ -31,9 +38,6 @@ class ChunkProducts:
     def __init__(self, name: str, depth: int, chunk: int, kind: str, delta: bool = False) -> None:
         """Declare operands, states and what they are some tokens on."""
         demand_tokens(name, chunk)
-        if kind not in ("bf16", "f16"):
-            wrong, fix = f"{kind} is not a type of the products of a chunk", "use bf16 or f16"
-            raise KernelError(name, {"kind": kind}, wrong, fix)
         given = {"depth": depth, "chunk": chunk}
         wrong = next((n for n, of in given.items() if of < 1 or of % ROWS), None)
         if wrong is not None:

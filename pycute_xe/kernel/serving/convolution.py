@@ -7,6 +7,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 
@@ -14,6 +15,7 @@ __all__ = ["convolution"]
 
 
 @typed
+@sized()
 def convolution(
     mma: TiledMma, filter: tuple[int, int] = (3, 3), *, kind: str = "bf16", d_type: str = "f32"
 ) -> Kernel:

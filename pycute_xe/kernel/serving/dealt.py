@@ -21,6 +21,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.specification import never_negative
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
@@ -29,6 +30,7 @@ __all__ = ["dealt_gemm", "dealt_tiles"]
 
 
 @typed
+@sized()
 def dealt_gemm(
     mma: TiledMma, across: int = 1, *, kind: str = "bf16", d_type: str = "f32"
 ) -> Kernel:

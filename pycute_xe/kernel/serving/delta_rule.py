@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.building.builder import KernelBuilder
-from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.serving.chunk_products import ChunkProducts
+from pycute_xe.kernel.serving.chunk_products import ChunkProducts, demand_product_type
 from pycute_xe.kernel.serving.chunks import Chunks
+from pycute_xe.kernel.serving.sizes import sized
+from pycute_xe.kernel.serving.token_states import TokenStates
 from pycute_xe.signatures import typed
 
 __all__ = ["delta_rule"]
 
 
 @typed
+@sized(chunk=None)
 def delta_rule(
     depth: int = 64,
     *,
     subgroups: int = 4,
+    slots: bool = False,
     chunk: int | None = None,
     inverse: bool = False,
     kind: str = "f32",
@@ -28,6 +30,8 @@ def delta_rule(
     rate: ``S[t+1] = g·S[t] + k·beta·(v - k·g·S[t])``, beginning with ``S0`` (H, depth, E), in order
     of t. Q and K (H, T, depth), V (H, T, E), g and beta (H, T) and both outputs, O (H, T, E) and
     ``SN``, the state behind the last token, are of f32; a subgroup has 16 columns of the state.
+    With ``slots`` requests have their states in slots, as those of `linear_attention`.
+
     With a ``chunk`` of tokens, of which T is a multiple, decays are given by the sums of their
     logarithms B (H, T + 1), g being ``exp(B[h,t+1] - B[h,t])``: what the tokens of a chunk bring
     solves a triangular system, and the state goes on once a chunk. With ``inverse`` the triangle's
@@ -37,16 +41,20 @@ def delta_rule(
     the same bytes. C++: vLLM's and fla's ``fused_recurrent_gated_delta_rule`` and
     ``chunk_gated_delta_rule``.
 
-    Raises `KernelError` for a chunk of less than one token, an inverse without a chunk, or of one
-    that is not a multiple of 16 tokens, and a ``kind`` without an inverse.
+    Raises `KernelError` for a chunk with slots, or of less than one token, an inverse without a
+    chunk, or of one that is not a multiple of 16 tokens, and a ``kind`` without an inverse.
 
     >>> print(str(delta_rule().computes).splitlines()[2])
     O[h,t,e] = sum(d, Q[h,t,d]*S[t+1,h,d,e])
     """
     given = {"chunk": chunk, "inverse": inverse, "kind": kind}
+    if slots and chunk is not None:
+        wrong, fix = "a chunk is gone through without slots", "leave slots out, or the chunk"
+        raise KernelError("delta_rule", {"slots": slots, **given}, wrong, fix)
     if inverse and chunk is None:
         wrong = "without a chunk there is no triangular system"
         raise KernelError("delta_rule", given, wrong, "give a chunk of 16, 32 or 64")
+    demand_product_type("delta_rule", kind)
     if kind != "f32" and not inverse:
         wrong = f"products of {kind} are those by an inverse"
         raise KernelError("delta_rule", given, wrong, "give a chunk, and inverse=True")
@@ -54,38 +62,5 @@ def delta_rule(
         if kind != "f32":
             return ChunkProducts("delta_rule", depth, chunk, kind, delta=True).kernel()
         return Chunks("delta_rule", depth, subgroups, chunk, delta=True, inverse=inverse).kernel()
-    return _by_tokens(depth, subgroups)
-
-
-def _by_tokens(depth: int, subgroups: int) -> Kernel:
-    """Return the kernel that goes through the tokens one by one."""
-    k = KernelBuilder("delta_rule", subgroups)
-    wide = 16 * subgroups
-    Q, K = (k.input(x, "f32", ("H", "T", depth)) for x in "QK")
-    V, g, beta = (
-        k.input(x, "f32", ("H", "T", *y)) for x, y in (("V", "E"), ("g", ""), ("beta", ""))
-    )
-    first = k.input("S0", "f32", ("H", depth, "E"))
-    out, last = k.output("O", "f32", ("H", "T", "E")), k.output("SN", "f32", ("H", depth, "E"))
-    new = f"beta[h,t]*(V[h,t,e] - sum(f < {depth}, K[h,t,f]*g[h,t]*S[t,h,f,e]))"
-    k.defines("S[0,h,d,e] = S0[h,d,e]", f"S[t+1,h,d,e] = g[h,t]*S[t,h,d,e] + K[h,t,d]*({new})")
-    h, e = k.grid(h="H", e=Tiles("E", wide))
-    k.load("s", first, k.parts((depth, wide), (1, subgroups)), at=(h, 0, e * wide))
-    with k.loop("t", 0, Index("T"), holds={"s": f"S[t,h,row,{wide}*e + column]"}) as t:
-        for name, operand, like in (("decay", g, k.one("s")), ("rate", beta, k.one("s"))):
-            k.load(name, operand, like, at=(h, t))
-        for name, operand in (("key", K), ("query", Q)):
-            k.load(name, operand, k.rows("s"), at=(h, t, 0))
-        k.load("value", V, k.columns("s"), at=(h, t, e * wide))
-        k.map("s", "decay*s")
-        k.map("kept", "key*s")
-        k.reduce("old", "sum", "kept", axis=0)
-        k.map("new", "rate*(value - old)")
-        k.map("s", "s + key*new")
-        k.map("seen", "query*s")
-        k.reduce("o", "sum", "seen", axis=0)
-        k.store(out, "o", at=(h, t, e * wide))
-    k.store(last, "s", at=(h, 0, e * wide))
-    k.computes("O[h,t,e] = sum(d, Q[h,t,d]*S[t+1,h,d,e])")
-    k.computes("SN[h,d,e] = S[T,h,d,e]")
-    return k.build()
+    s = TokenStates("delta_rule", depth, 16 * subgroups, subgroups, delta=True)
+    return s.in_slots() if slots else s.whole()

@@ -6,6 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.kinds.attention_form import CacheOrder
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.tables import Distinct, InRange
 from pycute_xe.signatures import typed
 
@@ -13,6 +14,7 @@ __all__ = ["kv_cache_write"]
 
 
 @typed
+@sized()
 def kv_cache_write(
     page: int = 16,
     depth: int = 64,

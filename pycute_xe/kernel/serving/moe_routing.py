@@ -6,24 +6,32 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.argmax_rows import first_of
 from pycute_xe.kernel.serving.rows import RowBuilder
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
-__all__ = ["moe_counts", "moe_routing"]
+__all__ = ["MOST_CHOSEN", "chosen", "moe_counts", "moe_routing"]
 
 MOST_CHOSEN = 8
 
 
 @typed
+@sized(top=None)
 def moe_routing(
-    experts: int, top: int = 2, *, kind: str = "f32", rows: int = 64, subgroups: int = 4
+    experts: int,
+    top: int = 2,
+    *,
+    renormalize: bool = True,
+    kind: str = "f32",
+    rows: int = 64,
+    subgroups: int = 4,
 ) -> Kernel:
     """Return the kernel that gives each token its ``top`` experts, and their weights.
 
     X (M, experts), of ``kind``, are logits; ``ids[j,m]`` is the expert of the j-th largest of a
-    token and ``weights[j,m]`` its softmax among these. ``numbers`` (experts), of f32, is what an
-    expert is called: 0, 1, 2, …, or its place on this device. Of equal logits the least number
-    counts. Raises `KernelError` for another ``top`` than 1 to 8, and as `rms_norm` does.
-    C++: vLLM's ``topk_softmax``.
+    token and ``weights[j,m]`` its softmax among these, or among all unless weights ``renormalize``.
+    ``numbers`` (experts), of f32, is what an expert is called: 0, 1, 2, …, or its place on this
+    device. Of equal logits the least number counts. Raises `KernelError` for another ``top`` than 1
+    to 8, and as `rms_norm` does. C++: vLLM's ``topk_softmax``.
 
     >>> print(*moe_routing(64).outputs, sep="; ")
     ids[2,M] s32 row-major; weights[2,M] f32 row-major
@@ -46,14 +54,20 @@ def moe_routing(
         k.map("id", "-1*first")
         k.convert("id_out", "id", "s32")
         k.store(ids, "id_out", at=(j, k.m * rows))
-    k.map("all", " + ".join(f"exp(top{j} - top0)" for j in range(top)))
+    if not renormalize:
+        k.map("low", k.within("exp(x - top0)", "0"))
+        k.reduce("all", "sum", "low", axis=1)
+    else:
+        k.map("all", " + ".join(f"exp(top{j} - top0)" for j in range(top)))
     for j in range(top):
         k.map("weight", f"exp(top{j} - top0) / all")
         k.store(weights, "weight", at=(j, k.m * rows))
     own = [first_of(_left(j, "n"), _top(j, "i"), "numbers[n]") for j in range(top)]
-    among = " + ".join(map(_weight, range(top)))
-    k.computes(f"ids[j,m] = {_chosen([f's32(-1*max(n, {each}))' for each in own])}")
-    k.computes(f"weights[j,m] = {_chosen([f'{_weight(j)} / ({among})' for j in range(top)])}")
+    weighed = " + ".join(map(_weight, range(top)))
+    if not renormalize:
+        weighed = f"sum(n, exp(X[m,n] - {_top(0, 'b')}))"
+    k.computes(f"ids[j,m] = {chosen([f's32(-1*max(n, {each}))' for each in own])}")
+    k.computes(f"weights[j,m] = {chosen([f'{_weight(j)} / ({weighed})' for j in range(top)])}")
     return k.build()
 
 
@@ -71,7 +85,7 @@ def _weight(j: int) -> str:
     return f"exp({_top(j, 'a')} - {_top(0, 'b')})"
 
 
-def _chosen(values: list[str]) -> str:
+def chosen(values: list[str]) -> str:
     """Return the claim whose j-th row is the j-th value."""
     out = values[-1]
     for j in reversed(range(len(values) - 1)):
@@ -80,6 +94,7 @@ def _chosen(values: list[str]) -> str:
 
 
 @typed
+@sized()
 def moe_counts(experts: int, top: int = 2, *, rows: int = 64, subgroups: int = 4) -> Kernel:
     """Return the kernel ``counts[e] += `` how many of ``ids`` (top, M) are ``numbers[e]``.
 

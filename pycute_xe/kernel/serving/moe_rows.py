@@ -7,6 +7,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.tables import AtMost, Bins, InRange
 from pycute_xe.signatures import typed
 
@@ -14,6 +15,7 @@ __all__ = ["moe_combine", "moe_permute"]
 
 
 @typed
+@sized(top=None)
 def moe_permute(top: int = 2, *, kind: str = "bf16", width: int = 64) -> Kernel:
     """Return the kernel that copies each token to a row of each of its experts.
 
@@ -46,6 +48,7 @@ def moe_permute(top: int = 2, *, kind: str = "bf16", width: int = 64) -> Kernel:
 
 
 @typed
+@sized(top=None)
 def moe_combine(
     top: int = 2, *, kind: str = "bf16", d_type: str = "bf16", width: int = 64
 ) -> Kernel:

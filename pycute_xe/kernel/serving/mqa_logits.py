@@ -6,6 +6,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 
@@ -13,6 +14,7 @@ __all__ = ["mqa_logits"]
 
 
 @typed
+@sized()
 def mqa_logits(mma: TiledMma, heads: int = 64, *, kind: str = "f8e4m3") -> Kernel:
     """Return ``L[m,n] = ks[n] * sum(h, w[h,m] * relu(sum(d, Q[h,m,d] * K[d,n])))``.
 

@@ -1,15 +1,17 @@
-"""Rows brought to one size: RMSNorm and LayerNorm."""
+"""Rows brought to one size: RMSNorm, alone or behind an addition, and LayerNorm."""
 
 from __future__ import annotations
 
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import RowBuilder, rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
-__all__ = ["layer_norm", "rms_norm"]
+__all__ = ["add_rms_norm", "layer_norm", "rms_norm"]
 
 
 @typed
+@sized(tile=None)
 def rms_norm(
     columns: int,
     *,
@@ -43,6 +45,50 @@ def rms_norm(
 
 
 @typed
+@sized(tile=None)
+def add_rms_norm(
+    columns: int,
+    *,
+    eps: float = 1e-6,
+    kind: str = "bf16",
+    tile: tuple[int, int] = (64, 32),
+    subgroups: int = 4,
+) -> Kernel:
+    """Return the kernel of two outputs: ``S = X + R``, and the `rms_norm` D of S.
+
+    X, R, S, D (M, columns) and w (columns) are of ``kind``; S is rounded to it before its rows are
+    brought to one size, as they are read again by the next layer. Raises `KernelError` as
+    `rms_norm` does. C++: vLLM's ``fused_add_rms_norm``, which writes S over R.
+
+    >>> print(*add_rms_norm(64).outputs, sep="; ")
+    S[M,64] bf16 row-major; D[M,64] bf16 row-major
+    """
+    k = RowBuilder("add_rms_norm", columns, tile, subgroups)
+    X, R, w = k.matrix("X", kind), k.matrix("R", kind), k.input("w", kind, (columns,))
+    S, D = (k.output(name, kind, ("M", columns)) for name in "SD")
+    added = "x + r" if kind == "f32" else f"{kind}(x + r)"
+    k.fill("squares", k.by_row)
+    with k.tiles("i"):
+        k.take_rows("x", X)
+        k.take_rows("r", R)
+        k.map("s", added, "f32")
+        k.gather_rows("sum", "squares", "s*s")
+        k.put_rows(S, "s")
+    k.map("scale", f"rsqrt(squares*{1 / columns!r} + {eps!r})")
+    with k.tiles("j"):
+        k.take_rows("x", X)
+        k.take_rows("r", R)
+        k.take_columns("gain", w)
+        k.map("s", added, "f32")
+        k.put_rows(D, "s*scale*gain")
+    at, row = (rounded(kind, f"X[m,{n}] + R[m,{n}]") for n in "nk")
+    k.computes(f"S[m,n] = {at}")
+    mean = f"sum(k, ({row})*({row}))*{1 / columns!r}"
+    return k.build(f"D[m,n] = {rounded(kind, f'({at})*rsqrt({mean} + {eps!r})*w[n]')}")
+
+
+@typed
+@sized(tile=None)
 def layer_norm(
     columns: int,
     *,

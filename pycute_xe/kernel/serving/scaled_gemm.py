@@ -8,6 +8,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
 
@@ -15,6 +16,7 @@ __all__ = ["block_scaled_gemm"]
 
 
 @typed
+@sized()
 def block_scaled_gemm(
     mma: TiledMma, block: int = 128, *, kind: str = "f8e4m3", d_type: str = "bf16"
 ) -> Kernel:

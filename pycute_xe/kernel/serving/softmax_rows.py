@@ -6,12 +6,14 @@ from math import inf
 
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import RowBuilder, rounded
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["softmax_rows"]
 
 
 @typed
+@sized(tile=None)
 def softmax_rows(
     columns: int | str = "N",
     *,

@@ -7,12 +7,14 @@ from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.serving.chunk_states import COLUMNS, define_inverse, inverse_at
+from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
 __all__ = ["solve_tril"]
 
 
 @typed
+@sized(chunk=None)
 def solve_tril(chunk: int = 64, *, depth: int | None = None) -> Kernel:
     """Return the kernel of X, for each chunk of tokens the inverse of ``1 + L``.
 

@@ -6,13 +6,15 @@ are what no operand has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked
 from pycute_xe.kernel.spec.arrivals import in_order
 from pycute_xe.kernel.spec.table_checks import broken, value_of
@@ -87,8 +89,8 @@ class _Draw:
         rng: np.random.Generator,
         ends: Mapping[str, tuple[int, int]],
     ) -> None:
-        self.assumed, self.modes, self.sizes, self.rng = assumed, modes, sizes, rng
-        self.ends = ends
+        self.assumed, self.modes, self.sizes = _in_order_of_rows(assumed), modes, sizes
+        self.rng, self.ends = rng, ends
         self.made: dict[str, Array] = {}
 
     def tables(self, names: frozenset[str]) -> dict[str, Array]:
@@ -100,22 +102,15 @@ class _Draw:
             if not self.modes[name]:
                 self.made[name] = np.array(self.scalar(name), np.int64)
         for one in self.assumed:
-            if isinstance(one, InRange) and one.when:
-                self.spoil(one)
+            if (spoil := MADE[type(one)].spoil) is not None:
+                spoil(self, one)
         return self.made
 
     def together(self) -> None:
         """Make tables of which one says something of another, tickets last."""
-        for one in sorted(self.assumed, key=lambda x: isinstance(x, Tickets)):
-            match one:
-                case Runs():
-                    self.runs(one)
-                case Bins():
-                    self.bins(one)
-                case Tickets():
-                    self.tickets(one)
-                case InRange() | Rising() | AtMost() | Distinct() | Sorted() | Permutation():
-                    continue  # each speaks of one table, or is looked at when all are made
+        for one in self.assumed:
+            if (make := MADE[type(one)].together) is not None:
+                make(self, one)
 
     def blindly(self, names: frozenset[str]) -> dict[str, Array] | None:
         """Return small tables of any entries in range, or none that are used; None if large."""
@@ -129,22 +124,10 @@ class _Draw:
         shape = tuple(mode.at(self.sizes) for mode in self.modes[name])
         low, high = self.limits(name)
         out = self.numbers(shape, low, high)
-        kinds = {
-            type(x) for x in self.assumed if not isinstance(x, (AtMost, Runs)) and x.operand == name
-        }
-        if Distinct in kinds:
-            out = self.distinct(shape[0], high, -1 if self.ends[name][0] < 0 else high)
         for one in self.assumed:
-            match one:
-                case Rising(operand, to, whole) if operand == name and Distinct in kinds:
-                    out = self.strictly(shape[0], to.at(self.sizes), whole)
-                case Rising(operand, to, whole) if operand == name:
-                    out = self.rising(shape[0], to.at(self.sizes), whole)
-                case Permutation(operand) if operand == name:
-                    out = self.rng.permutation(shape[0]).astype(np.int64)
-                case _:
-                    pass
-        return np.sort(out) if Sorted in kinds else out
+            if (make := MADE[type(one)].alone) is not None and name in one.tables:
+                out = make(self, one, out)
+        return out
 
     def numbers(self, shape: tuple[int, ...], low: int, high: int) -> Array:
         """Return numbers in a range, and at its ends."""
@@ -152,6 +135,11 @@ class _Draw:
         ends = np.array([low, min(low + 1, high), high, max(high - 1, low)])
         chosen = self.rng.integers(0, len(ends), shape)
         return np.where(self.rng.random(shape) < 0.5, ends[chosen], out).astype(np.int64)
+
+    def starts(self, one: Rising, out: Array) -> Array:
+        """Make starts; different ones where that is assumed of them, too."""
+        apart = any(isinstance(x, Distinct) and x.operand == one.operand for x in self.assumed)
+        return (self.strictly if apart else self.rising)(len(out), one.to.at(self.sizes), one.whole)
 
     def rising(self, count: int, to: int, whole: bool) -> Array:
         """Return starts: some are empty, some have one row, one may have all."""
@@ -200,8 +188,10 @@ class _Draw:
         out[order] = in_order(of[order])
         self.made[one.operand] = out.reshape(self.made[one.of].shape)
 
-    def distinct(self, count: int, high: int, none: int) -> Array:
-        """Return different numbers, some of which are negative and skip if ``none`` is."""
+    def distinct(self, one: Distinct, made: Array) -> Array:
+        """Return different numbers, some of which are negative and skip if the type has such."""
+        count, high = len(made), self.limits(one.operand)[1]
+        none = -1 if self.ends[one.operand][0] < 0 else high
         some = self.rng.permutation(high + 1)[:count]
         out = np.full(count, none, np.int64)
         out[: some.size] = some
@@ -209,20 +199,41 @@ class _Draw:
             out[self.rng.random(count) < 0.2] = none
         return self.rng.permutation(out)
 
+    def permutation(self, _: Permutation, made: Array) -> Array:
+        """Return each number below the length once."""
+        return self.rng.permutation(len(made)).astype(np.int64)
+
+    def below(self, one: InRange, name: str, _: list[int], highs: list[int]) -> None:
+        """Add the greatest number that a range allows, where no table says it."""
+        if one.operand == name and not one.below.looked_up:
+            highs.append(one.below.at(self.sizes) - 1)
+
+    def between(self, one: AtMost, name: str, lows: list[int], highs: list[int]) -> None:
+        """Add the numbers that entries are at most, or at least, where no table says them."""
+        if _is_entry(one.index, name) and self.is_known(one.most):
+            highs.append(one.most.at(self.sizes))
+        if _is_entry(one.most, name) and self.is_known(one.index):
+            lows.append(one.index.at(self.sizes))
+
+    def is_known(self, index: Index) -> bool:
+        """Whether sizes alone tell an index."""
+        return not index.looked_up and index.names <= self.sizes.keys()
+
+    def reached(self, one: AtMost, name: str) -> int:
+        """Return the greatest number that a scalar must reach; 0 where it says another thing."""
+        if not _is_entry(one.most, name):
+            return 0
+        extents = tuple(range_.at(self.sizes) for _, range_ in one.over)
+        grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if extents else ()
+        named = dict(zip((n for n, _ in one.over), grids, strict=True))
+        return int(np.max(value_of(one.index, {**self.sizes, **named}, self.made), initial=0))
+
     def limits(self, name: str) -> tuple[int, int]:
         """Return between which numbers the entries of a table lie, by what is said of each."""
         lows, highs = [0], list[int]()
         for one in self.assumed:
-            match one:
-                case InRange(operand, below) if operand == name and not below.looked_up:
-                    highs.append(below.at(self.sizes) - 1)
-                case AtMost(index, most):
-                    if _is_entry(index, name) and not most.looked_up:
-                        highs.append(most.at(self.sizes))
-                    if _is_entry(most, name) and not index.looked_up:
-                        lows.append(index.at(self.sizes))
-                case _:
-                    pass
+            if (limit := MADE[type(one)].limits) is not None:
+                limit(self, one, name, lows, highs)
         least, most = self.ends[name]
         high = min(highs, default=max((8, *self.sizes.values())))
         return max(*lows, least), min(high, most)
@@ -231,18 +242,14 @@ class _Draw:
         """Return the least number that is allowed, or a little more."""
         least, high = self.limits(name)
         for one in self.assumed:
-            if isinstance(one, AtMost) and _is_entry(one.most, name):
-                extents = tuple(range_.at(self.sizes) for _, range_ in one.over)
-                grids: Any = np.ogrid[tuple(slice(0, n) for n in extents)] if extents else ()
-                named = dict(zip((n for n, _ in one.over), grids, strict=True))
-                values = value_of(one.index, {**self.sizes, **named}, self.made)
-                least = max(least, int(np.max(values, initial=least)))
+            if (reach := MADE[type(one)].reach) is not None:
+                least = max(least, reach(self, one, name))
         return min(least + int(self.rng.choice([0, 0, 3])), max(least, high))
 
     def spoil(self, one: InRange) -> None:
         """Put what no operand has where entries are not used."""
         table = self.made.get(one.operand)
-        if table is None or not table.size:
+        if table is None or not table.size or not one.when:
             return
         grids = np.ogrid[tuple(slice(0, n) for n in table.shape)]
         named = {**self.sizes, **dict(zip(one.at, grids, strict=True))}
@@ -259,3 +266,49 @@ def _is_entry(index: Index, name: str) -> bool:
         return False
     (atom, scale), *_ = index.terms
     return isinstance(atom, Looked) and atom.operand == name and scale == 1
+
+
+# ------------------------------------------------------------ what is made of each assumption
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What an assumption says to those who make tables; None where it says them nothing.
+
+    ``together`` makes tables of which one says something of another, ``alone`` changes the one of
+    which it speaks, ``limits`` adds between which numbers entries lie, ``reach`` is what a scalar
+    must reach, and ``spoil`` changes entries that are not used.
+    """
+
+    together: Callable[[_Draw, Any], None] | None
+    alone: Callable[[_Draw, Any, Array], Array] | None
+    limits: Callable[[_Draw, Any, str, list[int], list[int]], None] | None
+    reach: Callable[[_Draw, Any, str], int] | None
+    spoil: Callable[[_Draw, Any], None] | None
+
+
+def _sorted(_: _Draw, _one: Sorted, made: Array) -> Array:
+    return np.sort(made)
+
+
+MADE: Mapping[type[Assumption], _Made] = {
+    InRange: _Made(None, None, _Draw.below, None, _Draw.spoil),
+    AtMost: _Made(None, None, _Draw.between, _Draw.reached, None),
+    Distinct: _Made(None, _Draw.distinct, None, None, None),
+    Rising: _Made(None, _Draw.starts, None, None, None),
+    Permutation: _Made(None, _Draw.permutation, None, None, None),
+    Sorted: _Made(None, _sorted, None, None, None),
+    Runs: _Made(_Draw.runs, None, None, None, None),
+    Bins: _Made(_Draw.bins, None, None, None, None),
+    Tickets: _Made(_Draw.tickets, None, None, None, None),
+}
+"""In the order in which tables are made by several."""
+
+
+def _in_order_of_rows(assumed: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
+    """Return assumptions in the order in which tables are made by them."""
+    for one in assumed:
+        if type(one) not in MADE:
+            wrong, fix = "no tables are known that meet it", "add what is made of it"
+            raise KernelError("trial", {"assumption": type(one).__name__}, wrong, fix)
+    return tuple(one for kind in MADE for one in assumed if type(one) is kind)

@@ -157,8 +157,12 @@ def _at_least(np: Any, x: Any, y: Any) -> Any:
 
 
 def _below(np: Any, x: Any, y: Any) -> Any:
-    """The first where it is below the second, else minus infinity."""
-    return np.where(x < y, x, -np.inf)
+    """The first where it is below the second, else minus infinity.
+
+    Without a branch for each element: the least of it and of an infinity that the comparison makes.
+    """
+    chosen = np.asarray(x < y, dtype=np.result_type(x, y))
+    return np.fmin(x, (chosen - 0.5) * np.inf)
 
 
 FUNCTIONS: dict[str, Function] = {}

@@ -11,7 +11,21 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index, Looked, Quotient
-from pycute_xe.kernel.spec.tables import Arrays, Assumption, Bins, Law, Modes, Runs, Tickets
+from pycute_xe.kernel.spec.tables import (
+    Arrays,
+    Assumption,
+    AtMost,
+    Bins,
+    Distinct,
+    InRange,
+    Law,
+    Modes,
+    Permutation,
+    Rising,
+    Runs,
+    Sorted,
+    Tickets,
+)
 
 __all__ = ["broken", "demand_kept", "law_broken", "tickets_broken", "value_of"]
 
@@ -50,8 +64,8 @@ def broken(
             runs = Runs(name, COUNTS, to)
             extents, counted = {**modes, COUNTS: modes[name]}, {**arrays, COUNTS: counts}
             return broken(runs, extents, counted, sizes)
-        case _:
-            pass
+        case InRange() | Rising() | AtMost() | Distinct() | Sorted() | Permutation() | Runs():
+            pass  # its laws say all of it
     for law in assumption.laws(modes):
         place = law_broken(law, arrays, sizes)
         if place is not None:
@@ -156,11 +170,10 @@ def _broken_at(
     for more in met[1:]:
         kept = kept & more if law.joined else kept | more
     wrong = wrong & np.logical_not(kept)
-    every = np.broadcast_arrays(wrong, *named.values())
-    places = np.argwhere(every[0])
-    if not len(places):
+    if not np.any(wrong):
         return None
-    at = tuple(places[0])
+    every = np.broadcast_arrays(wrong, *named.values())
+    at = tuple(np.argwhere(every[0])[0])
     return {n: int(grid[at]) for n, grid in zip(named, every[1:], strict=True)}
 
 
@@ -181,12 +194,12 @@ def value_of(index: Index, names: Mapping[str, Any], arrays: Arrays) -> Any:
 
 def _entries(arrays: Arrays, operand: str, at: tuple[Any, ...]) -> Any:
     table = arrays[operand]
-    places: Any = np.broadcast_arrays(*map(np.asarray, at)) if at else ()
     inside: Any = np.bool_(True)
-    for place, extent in zip(places, table.shape, strict=True):
+    for place, extent in zip(at, table.shape, strict=True):
         inside = inside & (place >= 0) & (place < extent)
-    kept = tuple(np.where(inside, place, 0) for place in places)
     if 0 in table.shape:
         return np.zeros(np.shape(inside), np.int64)
-    entries: Any = np.asarray(table[kept] if kept else table[()], dtype=np.int64)
-    return np.where(inside, entries, 0)
+    if inside.all():
+        return np.asarray(table[at], dtype=np.int64)
+    kept = tuple(np.where(inside, place, 0) for place in at)
+    return np.where(inside, np.asarray(table[kept], dtype=np.int64), 0)

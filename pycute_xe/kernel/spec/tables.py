@@ -519,8 +519,11 @@ def _limits(name: str, assumed: tuple[Assumption, ...], modes: Modes) -> Iterato
                 yield to + 1
             case Runs(starts, _, to) if starts == name:
                 yield to + 1
-            case _:
-                pass
+            case (
+                InRange() | Permutation() | Rising() | Runs()  # of others
+                | AtMost() | Distinct() | Sorted() | Bins() | Tickets()
+            ):  # fmt: skip
+                continue
 
 
 def _where_positive(one: InRange) -> bool:

@@ -227,7 +227,7 @@ class Spread:
     def copy(self, verb: Literal["load", "store"], numeric: Numeric, x: int) -> TiledCopy:
         """Return the copy that moves each subgroup's part by block messages, contiguous along x."""
         part = tuple(int(n) for n in self.places.max(axis=0) + 1)
-        if prod(part) != len(np.unique(self.places, axis=0)) or numeric.bits < 8:
+        if prod(part) != len(np.unique(self.places, axis=0)):
             wrong = "no block messages move a subgroup's part"
             raise _refused(self, f"{wrong} of {numeric}", "give a copy: make_block_2d_copy(op, …)")
         if 1 in self.tile and self.tile[1 - x] == 1:
@@ -238,7 +238,8 @@ class Spread:
             wrong = f"{width} values of {numeric} do not fill dwords"
             raise _refused(self, wrong, "use a larger tile")
         try:
-            atom = make_copy_atom(make(numeric.bits, height, width), numeric)
+            moved = max(8, numeric.bits)  # of bytes, in which narrow elements lie
+            atom = make_copy_atom(make(moved, height, width * numeric.bits // moved), numeric)
         except CuteError as error:
             wrong = f"no message moves {height} x {width} of it: {error.condition}"
             raise _refused(self, wrong, "use a larger tile or fewer subgroups") from error
