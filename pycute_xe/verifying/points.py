@@ -23,7 +23,7 @@ from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.holding.tables import DigitMap, as_digits
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
 from pycute_xe.kernel.kinds.whole_tiles import follows_a_plan
@@ -47,7 +47,16 @@ from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["View", "registers", "view_of", "Naming", "index_text", "Space", "all_looked_up"]
+__all__ = [
+    "View",
+    "registers",
+    "view_of",
+    "Naming",
+    "index_text",
+    "Space",
+    "all_looked_up",
+    "computes_of_entries",
+]
 
 
 # ------------------------------------------------------------ naming
@@ -313,11 +322,32 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     return Tables(names, extents, laws, shared, types)
 
 
+def _indices_of(kernel: Kernel) -> list[Index]:
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    return [*indices, *(count for _, count in kernel.grid)]
+
+
+def computes_of_entries(kernel: Kernel) -> bool:
+    """Whether an index of a statement or of the grid is computed of elements of tables."""
+    return any(map(is_computed, _indices_of(kernel)))
+
+
+def is_computed(index: Index) -> bool:
+    """Whether elements that are looked up are added to or multiplied, and may leave their type.
+
+    >>> t = Index.element("pages", Index("b"))
+    >>> is_computed(t // 16), is_computed(16 * t)
+    (False, True)
+    """
+    inner = [atom.index for atom, _ in index.terms if isinstance(atom, Quotient)]
+    inner += [i for atom, _ in index.terms if isinstance(atom, Looked) for i in atom.at]
+    alone = not index.offset and [scale for _, scale in index.terms] == [1]
+    return bool(index.looked_up) and (not alone or any(map(is_computed, inner)))
+
+
 def all_looked_up(kernel: Kernel) -> set[str]:
     """Return the operands of which a kernel, its claims or what is assumed look elements up."""
-    indices = [index for s in kernel.statements() for index in s.touched.indices]
-    indices += [count for _, count in kernel.grid]
-    computes = kernel.computes
+    indices, computes = _indices_of(kernel), kernel.computes
     for claim in computes.claims if computes is not None else ():
         indices += _indices_in(claim.value)
         if isinstance(claim, Scatter):

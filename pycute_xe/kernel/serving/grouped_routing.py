@@ -5,9 +5,10 @@ from __future__ import annotations
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.kinds.attention_form import LOWEST
 from pycute_xe.kernel.serving.argmax_rows import first_of
 from pycute_xe.kernel.serving.moe_routing import MOST_CHOSEN, chosen
-from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder
+from pycute_xe.kernel.serving.rows import RowBuilder
 from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
