@@ -291,13 +291,11 @@ def performed(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[State
     """
     for statement in body:
         yield statement, space
-        match statement:
-            case Loop(var, start, stop, inner):
-                yield from performed(inner, space.bound(var, start, stop))
-            case If(index, below, inner):
-                yield from performed(inner, space.where(index, below))
-            case _:
-                pass
+        if isinstance(statement, Loop):
+            inside = space.bound(statement.var, statement.start, statement.stop)
+            yield from performed(statement.body, inside)
+        elif isinstance(statement, If):
+            yield from performed(statement.body, space.where(statement.index, statement.below))
 
 
 def _stores(
