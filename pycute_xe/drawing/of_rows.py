@@ -50,7 +50,8 @@ def of_rows(kernel: Kernel, what: str | None, tables: Mapping[str, Any]) -> Scen
 def _operand(kernel: Kernel, what: str | None) -> Operand:
     """Return the operand that is asked for: without a name the first output."""
     moved = dict.fromkeys(s.operand for s in kernel.statements() if isinstance(s, Moving))
-    known = [o for o in (*kernel.outputs, *kernel.inputs) if o.name in moved]
+    every = dict.fromkeys((*kernel.outputs, *kernel.inputs))
+    known = [o for o in every if o.name in moved]
     for operand in known:
         if what in (None, operand.name):
             return operand
@@ -120,23 +121,24 @@ class _Dealt:
         bound = {extent for name in shapes for extent in kernel.operand(name).extents}
         others = set(kernel.sizes) - _names([*self.deciding, *counts, *extents]) - bound
         given = {name: _integer(name, x) for name, x in tables.items() if name in kernel.sizes}
-        small = next((name for name, size in given.items() if size < 1), None)
-        if small is not None:
-            wrong = f"{small} is {given[small]}, not a size of 1 or more"
-            raise InputError("draw", {"tables": small}, wrong, f'write "{small}": 16')
         for name, shape in shapes.items():  # as starts[E+1] has one entry more than E
             for mode, extent in zip(kernel.operand(name).modes, shape, strict=True):
                 for size in mode.names:
                     if mode - mode.offset == Index(size):
                         given.setdefault(size, extent - mode.offset)
-        self._demand_said(others | given.keys() | bound)
-        sizes = bind_sizes(kernel.operands, shapes, dict.fromkeys(others, 1 << 10) | given)
+        self._demand_sizes(others | given.keys() | bound)
+        known = dict.fromkeys(others, 1 << 10) | given
+        sizes = bind_sizes(kernel.operands, shapes, known, "draw")
+        if small := next((name for name, size in sizes.items() if size < 1), None):
+            wrong = f"{small} is {sizes[small]}, not a size of 1 or more"
+            fix = f'write "{small}": 16' if small in tables else "give longer tables"
+            raise InputError("draw", {"tables": small}, wrong, fix)
         self._demand_kept(sizes, others - given.keys())
         return sizes
 
-    def _demand_said(self, said: set[str]) -> None:
+    def _demand_sizes(self, known: set[str]) -> None:
         """Raise `InputError` for a size that nothing says."""
-        if unsaid := next((size for size in self.kernel.sizes if size not in said), None):
+        if unsaid := next((size for size in self.kernel.sizes if size not in known), None):
             wrong, fix = f"no table tells how large {unsaid} is", f'tables={{…, "{unsaid}": 64}}'
             raise InputError("draw", {"kernel": self.kernel.name}, wrong, f"say it there: {fix}")
 
@@ -238,7 +240,7 @@ class _Dealt:
     def entry(self, name: str, at: tuple[int, ...]) -> int:
         if name not in self.tables:
             wrong = f"rows depend on entries of {name}, which is not given"
-            fix = f"tables={{{name!r}: …}}, as `run` takes it"
+            fix = f"give them: tables={{{name!r}: …}}"
             raise InputError("draw", {"kernel": self.kernel.name, "tables": name}, wrong, fix)
         table = self.tables[name]
         for place, extent in zip(at, _shape(table), strict=True):
@@ -429,12 +431,16 @@ def _shape(table: Any) -> tuple[int, ...]:
 
 
 def _integer(name: str, value: Any) -> int:
-    """Return an entry of a table, or a size. Raises `InputError` for what is not an integer."""
+    """Return an entry of a table, or a size. Raises `InputError` for no integer of 64 bits."""
     try:
-        return operator.index(value)
+        entry = operator.index(value)
     except TypeError:
         wrong = f"{quoted(value)} is not an integer"
         raise InputError("draw", {"tables": name}, wrong, "give integers") from None
+    if not -(1 << 63) <= entry < 1 << 63:
+        wrong = f"{quoted(value)} is not an integer of 64 bits"
+        raise InputError("draw", {"tables": name}, wrong, "give integers of its type")
+    return entry
 
 
 def _integers(name: str, table: Any) -> Any:

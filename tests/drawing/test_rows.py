@@ -189,9 +189,11 @@ def test_rows_of_two_work_groups_are_marked() -> None:
         ({"starts": "abc", "longest": 17, "T": 23}, None, InputError, "starts has 1 mode"),
         ({"starts": [0, 3.5], "longest": 17, "T": 23}, None, InputError, "3.5 is not an integer"),
         ({"starts": [0, 3], "longest": 17, "T": 0}, None, InputError, "T is 0, not a size of 1"),
+        ({"starts": [0], "longest": 17, "T": 3}, None, InputError, "E is 0, not a size of 1"),
+        ({"starts": [0, 2**70], "longest": 17, "T": 3}, None, InputError, "not an integer of 64 b"),
         ({"starts": [0, 3], "longest": 17, "T": "x"}, None, InputError, "'x' is not an integer"),
         ({"starts": [[0], [3, 4]], "longest": 17, "T": 23}, None, InputError, "one length"),
-        ({"starts": [0, 3], "longest": 17, "T": 23}, "starts", ShapeError, "one of D, A, B"),
+        ({"starts": [0, 3], "longest": 17, "T": 23}, "starts", ShapeError, "one of D, A, B$"),
         ({"starts": [0, 9000], "longest": 9000, "T": 9000}, None, ShapeError, "cells"),
     ],
 )
@@ -254,5 +256,7 @@ def test_a_kernel_without_a_product_is_drawn_at_sizes() -> None:
     kernel = cx.kernel.rope(32)
     with pytest.raises(ShapeError, match='"T": …, "positions": …'):
         cx.draw(kernel)
+    with pytest.raises(InputError, match="give longer tables"):
+        cx.draw(kernel, tables={"positions": [], "P": 4})
     sizes = {"positions": [3, 1, 0], "P": 4, "H": 2}
     assert "t=2" in cx.draw(kernel, tables=sizes).svg.replace(" ", "")

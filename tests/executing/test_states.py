@@ -164,3 +164,21 @@ def test_a_factor_of_a_sum_meets_each_of_its_terms(
     for executor in ("fast", "reference"):
         made = cx.run(k.build(), given, scales, executor=executor)
         np.testing.assert_allclose(made, np.full((1, 16), wanted, "f4"), rtol=1e-6)
+
+
+@pytest.mark.parametrize("trips", [[2, -1, -1], [-1, 2, 3], [0, 0, 3]])
+def test_work_groups_that_enter_no_loop_keep_what_they_had(trips: list[int]) -> None:
+    k = KernelBuilder("halved", 1)
+    x, out = k.input("X", "f32", ("M", 16)), k.output("D", "f32", ("M", 16))
+    k.input("n", "s32", ("M",))
+    (m,) = k.grid(m="M")
+    n = Index.element("n", m)
+    k.load("x", x, (1, 16), at=(m, 0))
+    k.map("y", "x*1")
+    with k.when(n > 1), k.loop("i", 0, n):
+        k.map("y", "y*0.5")
+    k.store(out, "y", at=(m, 0))
+    given, counts = np.arange(48, dtype="f4").reshape(3, 16), np.array(trips, np.int32)
+    wanted = given * np.where(counts > 1, 0.5 ** np.maximum(counts, 0), 1)[:, None]
+    for executor in ("fast", "reference"):
+        np.testing.assert_array_equal(cx.run(k.build(), given, counts, executor=executor), wanted)

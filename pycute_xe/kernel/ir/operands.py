@@ -230,12 +230,13 @@ def bind_sizes(
     operands: Iterable[Operand],
     shapes: Mapping[str, tuple[int, ...]],
     known: Mapping[str, int] | None = None,
+    operation: str = "run",
 ) -> dict[str, int]:
     """Return the size of every extent, from the shapes of those operands that have one.
 
     A mode that is a plain name binds it; every other mode must then be what its index says.
-    ``known`` are sizes told by name. Raises `InputError` naming both operands that disagree, and
-    for a size that nothing binds.
+    ``known`` are sizes told by name. Raises `InputError`, as what ``operation`` refuses, naming
+    both operands that disagree, and for a size that nothing binds.
 
     >>> a, b = Operand("A", "f32", ("M", "K")), Operand("B", "f32", ("K", "N"))
     >>> bind_sizes((a, b), {"A": (2, 3), "B": (3, 5)})
@@ -250,18 +251,20 @@ def bind_sizes(
                 continue
             name, here = str(index), _reach(operand, mode, extent)
             if sizes.setdefault(name, extent) != extent:
-                raise _mismatch(shapes, operand, bound[name] or f"{name} is {sizes[name]}", here)
+                raise _mismatch(
+                    operation, shapes, operand, bound[name] or f"{name} is {sizes[name]}", here
+                )
             bound.setdefault(name, here)
     for operand, shape in given:
         for mode, (index, extent) in enumerate(zip(operand.modes, shape, strict=True)):
             if index.names <= sizes.keys() and index.at(sizes) != extent:
                 wanted = f"{index} is {index.at(sizes)}"
-                raise _mismatch(shapes, operand, _reach(operand, mode, extent), wanted)
+                raise _mismatch(operation, shapes, operand, _reach(operand, mode, extent), wanted)
     for operand in declared:
         missing = sorted(frozenset(operand.extents) - sizes.keys())
         if missing:
             raise InputError(
-                "run",
+                operation,
                 {"operand": operand},
                 f"no input tells how large {missing[0]} is",
                 f"say it by name: {missing[0]}=…",
@@ -293,9 +296,13 @@ def _reach(operand: Operand, mode: int, extent: int) -> str:
 
 
 def _mismatch(
-    shapes: Mapping[str, tuple[int, ...]], operand: Operand, first: str, second: str
+    operation: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    operand: Operand,
+    first: str,
+    second: str,
 ) -> InputError:
     other = first.split()[0]
     given: dict[str, object] = {n: shapes[n] for n in (other, operand.name) if n in shapes}
     fix = f"{operand.name} is ({', '.join(map(str, operand.modes))}), make both agree"
-    return InputError("run", given, f"{first}, {second}", fix)
+    return InputError(operation, given, f"{first}, {second}", fix)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder
+from pycute_xe.kernel.serving.rows import RowBuilder
 from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
@@ -29,7 +31,7 @@ def argmax_rows(
     """
     k = RowBuilder("argmax_rows", "N", tile, subgroups)
     X, ids, R = k.matrix("X", kind), k.input("ids", "f32", ("N",)), k.output("R", "f32", ("M",))
-    k.fill("top", k.by_row, LOWEST)
+    k.fill("top", k.by_row, -inf)
     with k.tiles("i"):
         k.take_rows("x", X)
         k.gather_rows("max", "top", k.within("x", "-inf"))
@@ -40,8 +42,7 @@ def argmax_rows(
         k.gather_rows("max", "first", k.within(first_of("y", "top", "id"), "-inf"))
     k.map("least", "-1*first")
     k.store(R, "least", at=k.m * tile[0])
-    top = f"max({LOWEST!r}, max(j, X[m,j]))"
-    first = first_of("X[m,n]", top, "ids[n]")
+    first = first_of("X[m,n]", "max(j, X[m,j])", "ids[n]")
     return k.build(f"R[m] = -1*max({-BEHIND}, max(n, {first}))")
 
 

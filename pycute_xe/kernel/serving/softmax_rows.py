@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.serving.rows import LOWEST, RowBuilder, rounded
+from pycute_xe.kernel.serving.rows import RowBuilder, rounded
 from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.signatures import typed
 
@@ -30,7 +32,7 @@ def softmax_rows(
     """
     k = RowBuilder("softmax_rows", columns, tile, subgroups)
     X, D = k.matrix("X", kind), k.output("D", kind, ("M", columns))
-    k.fill("top", k.by_row, LOWEST)
+    k.fill("top", k.by_row, -inf)
     with k.tiles("i"):
         k.take_rows("x", X)
         k.gather_rows("max", "top", k.within("x", "-inf"))
@@ -47,4 +49,4 @@ def softmax_rows(
 
 def _weight(n: str, j: str) -> str:
     """Return the claim of an element's weight."""
-    return f"exp(X[m,{n}] - max({LOWEST!r}, max({j}, X[m,{j}])))"
+    return f"exp(X[m,{n}] - max({j}, X[m,{j}]))"
