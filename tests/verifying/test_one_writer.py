@@ -177,3 +177,35 @@ def test_two_writers_of_a_place_are_not_proved(name: str) -> None:
 @pytest.mark.parametrize("name", sampled([n for n in WRONG if n not in (HARD, SELDOM)], 4))
 def test_a_run_shows_two_writers(name: str) -> None:
     assert cx.verify(moved(WRONG[name])).answer == "disproved"
+
+
+def tiles(
+    step: int, subgroups: int, beside: int = 0, assumed: tuple[Assumption, ...] = BOTH
+) -> Kernel:
+    """Tiles of two rows at places that are looked up, a row for each of two subgroups or both."""
+    k = KernelBuilder("tiles", subgroups)
+    A, D = k.input("A", "f32", ("T", 16)), k.output("D", "f32", ("N", 16))
+    k.input("S", "s32", (T + 1,))
+    k.input("P", "s32", (T + 1,))
+    k.assume(*assumed)
+    (t,) = k.grid(t=T)
+    part = k.parts((2, 16), (subgroups, 1))
+    k.prefetch(A, part, at=(looked("S", t) + looked("P", t), 0))
+    k.load("x", A, part, at=(t * 2, 0))
+    k.store(D, "x", at=(entry(t) * step + beside * t, 0))
+    return k.build(NOTHING)
+
+
+@pytest.mark.parametrize("subgroups", [1, 2])
+def test_tiles_do_not_overlap(subgroups: int) -> None:
+    assert prove(tiles(2, subgroups)).answer == "proved"
+    assert prove(tiles(3, subgroups)).answer == "proved"
+    overlapping = (
+        tiles(1, subgroups),
+        tiles(0, subgroups),
+        tiles(0, subgroups, 1),
+        tiles(2, subgroups, 1),
+        tiles(2, subgroups, assumed=(InRange("S", N),)),
+    )
+    assert {prove(kernel).answer for kernel in overlapping} == {"undecided"}
+    assert prove(tiles(0, subgroups, 2)).answer == "proved"
