@@ -69,7 +69,7 @@ def test_replay_without_a_counterexample(gemm: cx.Kernel) -> None:
 
 @pytest.mark.parametrize("params", [(128, 256, 32), ["K"], {"K": "32"}, {"K": True}, {"K": 0}])
 def test_verify_with_other_sizes_than_a_mapping_of_extents(gemm: cx.Kernel, params: Any) -> None:
-    refused(InputError, 'verify(kernel, {"K": 64})', cx.verify, gemm, params)
+    refused(InputError, 'verify(kernel, {"M": 64})', cx.verify, gemm, params)
 
 
 def test_a_slice_of_a_work_item_that_is_a_pair(gemm: cx.Kernel) -> None:

@@ -131,7 +131,6 @@ def read_figures(path: str | PathLike[str]) -> OwnFigures:
 
 
 def _row(row: Any, file: str) -> Figure:
-    wrong = f"a figure is {quoted(str(row))}"
     match row:
         case {"name": str(name), "value": [least, most], "kind": str(kind), "source": str(source)}:
             numbers = all(type(x) in (int, float) and isfinite(x) for x in (least, most))
@@ -144,5 +143,5 @@ def _row(row: Any, file: str) -> Figure:
             else:
                 return Figure(name, least, most, UNITS[name][0], kind, source, file)
         case _:
-            pass
+            wrong = f"a figure is {quoted(str(row))}"
     raise InputError("cost", {"figure": quoted(str(row))}, wrong, _WAY_OUT)

@@ -119,15 +119,14 @@ def _type_of(src: Distributed, dst: Distributed, dtype: Numeric | str | None) ->
     """Return the type of the elements, which fills the channels of a DPAS."""
     kind = None if dtype is None else as_numeric(dtype)
     for name, side in (("src", src), ("dst", dst)):
-        match side.encoding:
-            case DotOperand(parent=DpasEncoding(ops_per_chan=ops)):
-                kind = kind or as_numeric(f"u{32 // ops}")
-                if kind.bits * ops != 32:
-                    wrong = f"opsPerChan = {ops} of {name} takes {32 // ops}-bit types, not {kind}"
-                    fix = f"use a type of {32 // ops} bits"
-                    raise DTypeError("convert", {name: side, "dtype": kind}, wrong, fix)
-            case _:
-                pass
+        one = side.encoding
+        if isinstance(one, DotOperand) and isinstance(one.parent, DpasEncoding):
+            ops = one.parent.ops_per_chan
+            kind = kind or as_numeric(f"u{32 // ops}")
+            if kind.bits * ops != 32:
+                wrong = f"opsPerChan = {ops} of {name} takes {32 // ops}-bit types, not {kind}"
+                fix = f"use a type of {32 // ops} bits"
+                raise DTypeError("convert", {name: side, "dtype": kind}, wrong, fix)
     return kind or as_numeric("f32")
 
 

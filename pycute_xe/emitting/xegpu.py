@@ -151,6 +151,7 @@ class Module:
             raise unsaid(
                 kernel.name,
                 "the kernel multiplies nothing, so that no tiled MMA deals its tiles to subgroups",
+                'emit it as "opencl"',
             )
         if len({s.mma for s in self.mmas}) > 1:
             raise unsaid(kernel.name, "two tiled MMAs of one kernel are not said", "emit each")

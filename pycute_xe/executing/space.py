@@ -196,16 +196,19 @@ MOST_REACHED = 1 << 22
 
 
 def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
-    """Return how elements of inputs are looked up; `KernelError` for what the kernel writes."""
+    """Return how elements of inputs are looked up.
+
+    Raises `KernelError` for what the kernel writes, and for what is not given.
+    """
 
     def look_up(name: str, at: tuple[Any, ...]) -> Any:
-        if name not in inputs or kernel.operand(name).written:
-            raise KernelError(
-                operation,
-                {"operand": name},
-                f"what is done depends on elements of {name}, which the kernel writes",
-                'run it with executor="reference"',
-            )
+        written, wrong = kernel.operand(name).written, f"what is done depends on elements of {name}"
+        if written:
+            fix = 'run it with executor="reference"'
+            raise KernelError(operation, {"operand": name}, f"{wrong}, which it writes", fix)
+        if name not in inputs:
+            fix = "count it in a run: run(kernel, …, report=True)"
+            raise KernelError(operation, {"operand": name}, f"{wrong}, which are not given", fix)
         return inputs[name][tuple(map(np.asarray, at))].astype(np.int64)
 
     return look_up
@@ -288,13 +291,11 @@ def performed(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[State
     """
     for statement in body:
         yield statement, space
-        match statement:
-            case Loop(var, start, stop, inner):
-                yield from performed(inner, space.bound(var, start, stop))
-            case If(index, below, inner):
-                yield from performed(inner, space.where(index, below))
-            case _:
-                pass
+        if isinstance(statement, Loop):
+            inside = space.bound(statement.var, statement.start, statement.stop)
+            yield from performed(statement.body, inside)
+        elif isinstance(statement, If):
+            yield from performed(statement.body, space.where(statement.index, statement.below))
 
 
 def _stores(

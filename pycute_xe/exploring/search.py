@@ -143,16 +143,9 @@ def explore(
 ) -> Explored:
     """Return the candidates of a space that cost least on a device, summed over problems.
 
-    ``objective`` is the end of the interval of `cost` that counts: "most", as if nothing
-    overlapped and every figure were at its worst, or "least"; where it is the same the other end
-    decides, then the fewest DPAS, messages and barriers, of which no time is known. Rules of
-    arithmetic refuse first; survivors are built in the order of their lower bounds, until no other
-    can be among the ``best``: the answer is that of building all. ``log`` is a file of JSON
-    lines that a stopped run goes on from; ``executor`` prices batches elsewhere, some at a time,
-    one whose worker dies again.
-    ``progress`` is called with the number built and the best so far. Raises `InputError` for
-    problems without M, N and K and for a log of another exploration or with a damaged line, named,
-    `TargetError` for an unknown device.
+    It is what `pycute_xe.explore` does before machine code counts, and takes what that takes.
+    Raises `InputError` for problems without M, N and K and for a log of another exploration or with
+    a damaged line, named, `TargetError` for an unknown device.
 
     >>> few = Space((128, 256), (128, 256), (32,), ((4, 4), (8, 4)), (2,), (8,))
     >>> found = explore(few, "b580", [{"M": 4096, "N": 4096, "K": 4096}], best=1)

@@ -14,7 +14,7 @@ from pycute_xe.converting import bounds, convert
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.contents import Follower, combined, nothing
 from pycute_xe.holding.elements import Content, expanded, taken, whole
-from pycute_xe.holding.likeness import alike
+from pycute_xe.holding.likeness import alike, apart_by
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -286,19 +286,10 @@ def _all(xs: Sequence[Node], ys: Sequence[Node], name: str) -> tuple[Node, ...] 
 
 def _leaf(x: Leaf, y: Leaf, name: str) -> Leaf | None:
     """Return elements of one operand and, a variable on, those at one distance from them."""
-    if x.operand != y.operand or x.bound != y.bound:
+    between = apart_by(x, y)
+    if between is None:
         return None
-    if any(i - i.offset != j - j.offset for i, j in zip(x.base, y.base, strict=True)):
-        return None
-    if x.select.shape != y.select.shape:
-        return None
-    width = y.table.shape[1]
-    mine, yours = np.divmod(np.unique(x.select * width + y.select), width)
-    ours, theirs = x.table[:, mine], y.table[:, yours]
-    if ours.shape != theirs.shape:
-        return None
-    offsets = [j.offset - i.offset for i, j in zip(x.base, y.base, strict=True)]
-    apart = (theirs - ours + np.array(offsets, dtype=np.int64)).reshape(-1, len(offsets))
+    apart = between.reshape(-1, len(x.base))
     if not apart.size or (apart != apart[0]).any():
         return None
     if not apart[0].any():

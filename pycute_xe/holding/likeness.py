@@ -35,6 +35,7 @@ __all__ = [
     "MOST_TURNS",
     "Turns",
     "alike",
+    "apart_by",
     "joined",
     "period_of",
     "pruned",
@@ -96,18 +97,27 @@ def _all(ones: Sequence[Node], others: Sequence[Node]) -> bool:
 
 def _leaves(one: Leaf, other: Leaf) -> bool:
     """Whether the elements are the same; constants may stand in the base or in the table."""
+    apart = apart_by(one, other)
+    return apart is not None and not apart.any()
+
+
+def apart_by(one: Leaf, other: Leaf) -> NDArray[np.int64] | None:
+    """Return how far apart elements of one operand lie, each in every mode; None for others."""
     if one.operand != other.operand or one.bound != other.bound:
-        return False
+        return None
     if any(i - i.offset != j - j.offset for i, j in zip(one.base, other.base, strict=True)):
-        return False
+        return None
     if one.select.shape != other.select.shape:
-        return False
+        return None
     width = other.table.shape[1]
     mine, yours = np.divmod(np.unique(one.select * width + other.select), width)
     charge(COMPARED * (one.select.size + mine.size * one.table[:, 0].size))
     ours, theirs = one.table[:, mine], other.table[:, yours]
-    apart = _offsets(other.base) - _offsets(one.base)
-    return ours.shape == theirs.shape and np.array_equal(ours, theirs + apart)
+    return (
+        theirs - ours + _offsets(other.base) - _offsets(one.base)
+        if ours.shape == theirs.shape
+        else None
+    )
 
 
 def _offsets(base: Sequence[Index]) -> NDArray[np.int64]:

@@ -99,7 +99,6 @@ class Facts:
                 if isinstance(met, Disorder) and met.turned:
                     return turned_round(met)  # statements are followed as they are written
             induction = Induction(self.kernel, self.space, self.extents, self.least, self.promised)
-            induction.inputs()
             induction.jumps()
             followed = follow(self.kernel)
             for promise in followed.promises:

@@ -40,7 +40,7 @@ from pycute_xe.verifying.matching import Difference, Extents, conjunction, menti
 from pycute_xe.verifying.points import Space, registers
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translation import claimed, formula_of, given
+from pycute_xe.verifying.translation import claimed, formula_of
 
 __all__ = ["Induction"]
 
@@ -63,21 +63,6 @@ class Induction:
     def rules(self) -> Rules:
         """How states follow from those before."""
         return self.kernel.computes.rules if self.kernel.computes is not None else Rules(())
-
-    def inputs(self) -> None:
-        """Show that what inputs are given as is zero outside of them. `UndecidableError` else."""
-        naming = self.space.naming
-        for name, claim in naming.given.items():
-            at = tuple(f"x_{number}" for number, _ in enumerate(claim.indices))
-            place = given(Place(name, at), naming)
-            points = Region.where((*naming.sizes, *at), " and ".join(self.space.sizes))
-            inside = (f"0 <= {i} < {end}" for i, end in zip(at, self.extents[name], strict=True))
-            there = points.within(conjunction(tuple(inside)))
-            limits = zip(place.at, self.extents[place.operand], strict=True)
-            counts = points.within(conjunction(tuple(f"0 <= {i} < {end}" for i, end in limits)))
-            if not (counts - there).is_empty or not (there - counts).is_empty:
-                wrong = f"{claim} has not the extents of {name}"
-                raise undecided(wrong, "give all of it, and no more", operand=name)
 
     def jumps(self) -> None:
         """Show what states are said to be some steps on. Raises `UndecidableError` otherwise."""

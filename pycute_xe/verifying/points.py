@@ -8,7 +8,7 @@ subgroup and position.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.holding.tables import DigitMap, as_digits
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
 from pycute_xe.kernel.kinds.whole_tiles import follows_a_plan
@@ -38,14 +38,25 @@ from pycute_xe.kernel.spec.expression import (
     Where,
     parts,
 )
+from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws, ticket_laws
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["View", "registers", "view_of", "Naming", "index_text", "Space", "all_looked_up"]
+__all__ = [
+    "View",
+    "registers",
+    "view_of",
+    "Naming",
+    "index_text",
+    "Space",
+    "all_looked_up",
+    "computes_of_entries",
+]
 
 
 # ------------------------------------------------------------ naming
@@ -75,7 +86,8 @@ class Naming:
         self.grid = tuple(self.variable_of[name] for name, _ in kernel.grid)
         self.type_of = {o.name: o.value_type for o in kernel.operands}
         computes = kernel.computes
-        self.given = {x.output: x for x in computes.given} if computes is not None else {}
+        self.given = {x.output: x for x in _unfolded(computes)} if computes is not None else {}
+        modes = {o.name: o.modes for o in kernel.operands if o.name in self.given}
         self.real = computes.real if computes is not None else ()
         tables = {
             f"@{o.name}": table_name(number)
@@ -83,10 +95,22 @@ class Naming:
             if o.role == "in" and o.value_type.kind != "float" and not follows_a_plan(kernel)
         }
         self.all: Mapping[str, str] = self.size_of | self.variable_of | tables
+        self.ends = {name: tuple(map(self.text, ends)) for name, ends in modes.items()}
 
     def text(self, index: Index, more: Mapping[str, str] | None = None) -> str:
         """Return an index as a formula; ``more`` names further variables."""
         return index_text(index, {**self.all, **(more or {})})
+
+
+def _unfolded(computes: Specification) -> Iterator[Claim]:
+    """Yield what inputs are given as, by earlier states where claims are; none that sum up."""
+    for claim in computes.given:
+        value = unfolded(claim.value, computes.rules, frozenset(claim.variables))
+        yield claim if _sums(value) else replace(claim, value=value)
+
+
+def _sums(value: Expression) -> bool:
+    return isinstance(value, Total) or any(map(_sums, parts(value)))
 
 
 def index_text(index: Index, names: Mapping[str, str]) -> str:
@@ -298,11 +322,32 @@ def _tables_of(kernel: Kernel, naming: Naming) -> Tables:
     return Tables(names, extents, laws, shared, types)
 
 
+def _indices_of(kernel: Kernel) -> list[Index]:
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    return [*indices, *(count for _, count in kernel.grid)]
+
+
+def computes_of_entries(kernel: Kernel) -> bool:
+    """Whether an index of a statement or of the grid is computed of elements of tables."""
+    return any(map(is_computed, _indices_of(kernel)))
+
+
+def is_computed(index: Index) -> bool:
+    """Whether elements that are looked up are added to or multiplied, and may leave their type.
+
+    >>> t = Index.element("pages", Index("b"))
+    >>> is_computed(t // 16), is_computed(16 * t)
+    (False, True)
+    """
+    inner = [atom.index for atom, _ in index.terms if isinstance(atom, Quotient)]
+    inner += [i for atom, _ in index.terms if isinstance(atom, Looked) for i in atom.at]
+    alone = not index.offset and [scale for _, scale in index.terms] == [1]
+    return bool(index.looked_up) and (not alone or any(map(is_computed, inner)))
+
+
 def all_looked_up(kernel: Kernel) -> set[str]:
     """Return the operands of which a kernel, its claims or what is assumed look elements up."""
-    indices = [index for s in kernel.statements() for index in s.touched.indices]
-    indices += [count for _, count in kernel.grid]
-    computes = kernel.computes
+    indices, computes = _indices_of(kernel), kernel.computes
     for claim in computes.claims if computes is not None else ():
         indices += _indices_in(claim.value)
         if isinstance(claim, Scatter):

@@ -18,7 +18,7 @@ from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.changes import counts_plainly
-from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.points import Space, computes_of_entries
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
 from pycute_xe.verifying.tickets import given_tickets, undrawn
@@ -401,9 +401,11 @@ def opened(kernel: Kernel) -> Kernel:
         replace(c, value=unfolded(c.value, computes.rules, frozenset(c.variables)))
         for c in computes.claims
     )
-    return replace(
-        kernel, operands=(*kernel.operands, *states), computes=replace(computes, claims=claims)
-    )
+    seen = replace(kernel, operands=(*kernel.operands, *states), computes=computes)
+    try:
+        return replace(seen, computes=replace(computes, claims=claims))
+    except KernelError:  # by a form that reaches out of an operand: that it is so is asked first
+        return seen
 
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
@@ -471,7 +473,7 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (BEHIND if tables else FINITE, RACES, *assumed, *tables),
+                (BEHIND if tables[1:] else FINITE, RACES, *assumed, *tables),
                 partial(Questions.values, output=name),
             ),
         ]
@@ -479,16 +481,16 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
 
 
 def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:
-    """Return what is assumed of tables, in words."""
-    if kernel.computes is None or not kernel.computes.tables:
-        return ()
-    return (*map(str, kernel.computes.tables), NO_WRAP)
+    """Return what is assumed of tables, and of what indices compute of them, in words."""
+    tables = kernel.computes.tables if kernel.computes is not None else ()
+    return (*map(str, tables), NO_WRAP) if tables or computes_of_entries(kernel) else ()
 
 
 def _needed(assumptions: tuple[str, ...], questions: Questions) -> tuple[str, ...]:
     """Return assumptions without those on tables of which a proof said nothing so far."""
     tables, used = _assumed_of_tables(questions.kernel), questions.space.tables.used
-    left = {*tables} - used - ({NO_WRAP} if used & {*tables} else set())
+    wraps = bool(used & {*tables}) or computes_of_entries(questions.kernel)
+    left = {*tables} - used - ({NO_WRAP} if wraps else set())
     return tuple(one for one in assumptions if one not in left)
 
 
@@ -571,24 +573,19 @@ def _checked(kernel: Kernel, params: object) -> dict[str, int]:
     """Check the sizes that are fixed."""
     if params is None:
         return {}
+
+    def refused(given: object, wrong: str) -> InputError:
+        example = f'verify(kernel, {{"{next(iter(kernel.sizes), "K")}": 64}})'
+        return InputError("verify", {"params": given}, wrong, example)
+
     if not isinstance(params, Mapping):
-        raise InputError(
-            "verify",
-            {"params": params},
-            f"{type(params).__name__} does not name sizes",
-            'verify(kernel, {"K": 64})',
-        )
+        raise refused(params, f"{type(params).__name__} does not name sizes")
     out: dict[str, int] = {}
     for name, value in params.items():  # pyright: ignore[reportUnknownVariableType]
-        known = name in kernel.sizes
-        if not known or type(value) is not int or value < 1:  # pyright: ignore[reportUnknownArgumentType]
-            sizes = ", ".join(kernel.sizes)
-            raise InputError(
-                "verify",
-                {"params": f"{name}: {value!r}"},
-                f"{value!r} is not a size of 1 or more" if known else f"the sizes are {sizes}",
-                'verify(kernel, {"K": 64})',
-            )
+        if name not in kernel.sizes:
+            raise refused(f"{name}: {value!r}", f"the sizes are {', '.join(kernel.sizes)}")
+        if type(value) is not int or value < 1:  # pyright: ignore[reportUnknownArgumentType]
+            raise refused(f"{name}: {value!r}", f"{value!r} is not a size of 1 or more")
         out[str(name)] = value  # pyright: ignore[reportUnknownArgumentType]
     return out
 

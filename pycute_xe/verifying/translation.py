@@ -36,7 +36,6 @@ from pycute_xe.kernel.spec.expression import (
     Where,
 )
 from pycute_xe.kernel.spec.functions import COMPARING, NEAREST, UNROUNDED, reduction
-from pycute_xe.kernel.spec.specification import Claim
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
@@ -54,7 +53,7 @@ from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounde
 from pycute_xe.verifying.points import Naming, View
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["EXACT", "claimed", "formula_of", "given"]
+__all__ = ["EXACT", "claimed", "formula_of"]
 
 # ------------------------------------------------------------ reading
 # Where what is computed in finite types is read as real arithmetic, and where it is not.
@@ -222,7 +221,7 @@ class _Formulas:
             case Scalar(operand):
                 return (Term(1.0, (Place(operand, (), self.naming.type_of[operand]),)),)
             case Leaf():
-                return _element(self.place(node))
+                return _element(self.place(node), self.naming)
             case Undefined():
                 return call(UNDEFINED)
             case Carried(fragment):
@@ -249,18 +248,7 @@ class _Formulas:
         texts = self.view.leaf(leaf, bound)
         base = (self.naming.text(index) for index in leaf.base)
         at = tuple(_plus(b, t) for b, t in zip(base, texts, strict=True))
-        return given(Place(leaf.operand, at, self.naming.type_of.get(leaf.operand)), self.naming)
-
-
-def given(place: Place, naming: Naming) -> Place:
-    """Return an element of an input as what it is given as, an element of something else."""
-    match naming.given.get(place.operand):
-        case Claim(_, indices, Element(operand, at)):
-            names = dict(zip(indices, place.at, strict=True))
-            texts = tuple(naming.text(index, names) for index in at)
-            return Place(operand, texts, naming.type_of[operand])
-        case _:
-            return place
+        return Place(leaf.operand, at, self.naming.type_of.get(leaf.operand))
 
 
 def claimed(
@@ -284,7 +272,7 @@ class _Claimed:
             case Element(operand, at):
                 numeric = self.naming.type_of[operand]
                 place = Place(operand, tuple(self.text(i, names) for i in at), numeric)
-                return _element(given(place, self.naming))
+                return _element(place, self.naming)
             case Apply(name, arguments):
                 inside = how.operand(name, _rounds(value))
                 return applied(name, tuple(self.formula(a, names, inside) for a in arguments))
@@ -321,8 +309,17 @@ class _Claimed:
         return self.naming.text(index, names)
 
 
-def _element(place: Place) -> Formula:
-    """Return an element; of a type without a zero, what lies outside must not be taken for zero."""
+def _element(place: Place, naming: Naming) -> Formula:
+    """Return an element, or inside of an operand that is given what it is given as.
+
+    Of a type without a zero, what lies outside must not be taken for zero.
+    """
+    claim = naming.given.get(place.operand)
+    if claim is not None:
+        value = claimed(claim.value, naming, dict(zip(claim.indices, place.at, strict=True)), F32)
+        ends = zip(place.at, naming.ends[place.operand], strict=True)
+        inside = tuple(text for i, end in ends for text in (f"-1 < {i}", f"{i} < {end}"))
+        return tuple(replace(term, guards=(*term.guards, *inside)) for term in value)
     element: Formula = (Term(1.0, (place,)),)
     zeroless = place.numeric is not None and place.numeric.row.positive
     return call(WHOLE, element) if zeroless and place.at else element

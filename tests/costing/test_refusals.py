@@ -185,3 +185,9 @@ def test_a_command_is_refused_in_one_line(name: str) -> None:
     assert done.exit_code == 2, done.output
     assert words in done.output
     assert "Traceback" not in done.output
+
+
+def test_what_elements_of_an_input_decide_is_not_known_without_a_run() -> None:
+    kernel = cx.kernel.kv_cache_write()
+    with pytest.raises(CuteError, match=r"elements of slots, which are not given.*report=True"):
+        cx.cost(kernel, "b580", T=4, P=4, G=8)

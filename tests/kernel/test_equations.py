@@ -86,7 +86,7 @@ def test_a_condition_tells_how_far_a_variable_runs() -> None:
         ("D[m,n] = A[m,i]", "the name i is unknown"),
         ("D[m,n] = sum(i, 1)", "nothing says how far it runs"),
         ("D[m,n] = A[m*n,0]", "an index is multiplied and divided by integers only"),
-        ("D[m,n] = where(A[m,n], 1, 0)", "a condition compares two indices"),
+        ("D[m,n] = where(A[m,n], 1, 0)", "does not say which of two indices is less"),
         ("D[m,n] = sum(k, A[m,k], f31)", "it is not a sum"),
         ("D[m,n] = D[m,n]", "has no value before the kernel stores it"),
         ("D[m,n] = sum(k, A[m,k+1])", "nothing says how far it runs"),

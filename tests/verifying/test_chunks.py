@@ -104,6 +104,23 @@ def test_a_false_form_is_not_shown(form: str) -> None:
     assert all("S at t+i is not shown" in p.reason for p in verdict.proofs if p.property[0] == "Z")
 
 
+def test_a_form_that_reaches_out_of_an_operand_is_not_shown() -> None:
+    k = KernelBuilder("ends", 1)
+    x, out = k.input("X", "f32", (4 * Index("N"), 16)), k.output("O", "f32", ("N", 16))
+    k.defines("S[0,n] = 0", "S[t+1,n] = S[t,n] + X[t,n]")
+    k.jumps("S[t+i,n] = S[t,n] + sum(j < i, X[t+j+1,n]) for i < 5")
+    k.grid(one=1)
+    k.fill("s", k.parts((1, 16), (1, 1)))
+    with k.loop("c", 0, Index("N"), {"s": "S[4*c,column]"}) as c:
+        k.load("x", x, (4, 16), at=(4 * c, 0))
+        k.reduce("sum", "sum", "x", axis=0)
+        k.map("s", "s + sum")
+        k.store(out, "s", at=(c, 0))
+    verdict = cx.verify(k.build("O[c,n] = S[4*c+4,n]"))
+    assert verdict.answer == "undecided"
+    assert "S at t+i is not shown" in str(verdict)
+
+
 @pytest.mark.parametrize(
     "how",
     [

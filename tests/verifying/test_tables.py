@@ -401,3 +401,17 @@ def test_an_assumption_on_what_is_not_a_table_is_refused(
     claimed = dataclasses.replace(kernel.computes, tables=(assumption,))
     with pytest.raises(cx.CuteError, match=wrong):
         dataclasses.replace(kernel, computes=claimed)
+
+
+@pytest.mark.parametrize(("factor", "said"), [(1, False), (1 << 20, True)])
+def test_a_proof_says_that_indices_computed_of_tables_do_not_wrap(factor: int, said: bool) -> None:
+    k = KernelBuilder("masked", 1)
+    out = k.output("D", "f32", ("T", 16))
+    k.input("n", "s32", ("T",))
+    (t,) = k.grid(t="T")
+    k.fill("x", k.parts((1, 16), (1, 1)))
+    k.map("y", f"x + where(n[t]*{factor} < 1, 1, 2)")
+    k.store(out, "y", at=(t, 0))
+    verdict = cx.verify(k.build("D[t,h] = where(n[t] < 1, 1, 2)"))
+    assert verdict.answer == "proved"
+    assert any("stays in the range of s32" in one for one in verdict.assumptions) == said

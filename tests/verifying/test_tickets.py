@@ -34,6 +34,8 @@ def scaled(
     groups: Index | int | str = "U",
     kept: Index | int | str = "U",
     at: int = 0,
+    value: str = "2*x",
+    claim: str = "2*A[m,n]",
 ) -> Kernel:
     """D = 2 A by tiles of 16 rows, each by whoever draws its ticket."""
     k = KernelBuilder("scaled", 1)
@@ -46,13 +48,13 @@ def scaled(
         ticket = k.ticket(counter, at, tickets, place, by)
         with k.when(ticket < count):
             k.load("x", A, (16, 16), at=(ticket * 16, 0))
-            k.map("y", "2*x")
+            k.map("y", value)
             k.store(D, "y", at=(ticket * 16, 0))
     if clears:
         k.fill("none", k.parts((1, 16), (1, 1)), 0, "s32")
         with k.when(u < 1):
             k.store(counter, "none", at=0)
-    k.computes("D[m,n] = 2*A[m,n]")
+    k.computes(f"D[m,n] = {claim}")
     if role != "scratch":
         k.computes("counter[i] = counter[i]")
     return k.build()

@@ -35,7 +35,7 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
 from pycute_xe.kernel.spec.tables import Change
 
-__all__ = ["Identities", "extents_of", "identified", "renamed"]
+__all__ = ["Identities", "extents_of", "identified", "named", "renamed"]
 
 THINGS = frozenset(
     {"fragment", "source", "destination", "accumulator", "a", "b", "operand", "array", "into"}
@@ -64,8 +64,16 @@ class Identities:
         >>> names = Identities({"M": "n_0"}, {"o_2": "D", "n_0": "M"})
         >>> names.text("o_2[0] is never written at n_0 = 1")
         'D[0] is never written at M = 1'
+        >>> names.text("2n_0 >= 3")  # as isl writes a multiple
+        '2*M >= 3'
         """
-        return re.sub(r"\b[a-z]_\d+\b", lambda m: self.names.get(m[0], m[0]), text)
+
+        def named(match: re.Match[str]) -> str:
+            times, name = match.groups()
+            known = self.names.get(name, name)
+            return f"{times}*{known}" if times and name in self.names else f"{times}{known}"
+
+        return re.sub(r"(?<![A-Za-z_\d])(\d*)([a-z]_\d+)\b", named, text)
 
 
 def identified(kernel: Kernel) -> tuple[Kernel, Identities]:
@@ -98,6 +106,12 @@ def renamed(kernel: Kernel, things: Mapping[str, str], variables: Mapping[str, s
     Those of claims stay. Raises `KernelError` where a name would stand for two things.
     """
     return _Change(things, variables).kernel(kernel)
+
+
+def named(statements: tuple[Statement, ...], entry: Looked, name: str) -> tuple[Statement, ...]:
+    """Return statements in which a variable stands for an element that they look up."""
+    change = _Named(entry, name)
+    return tuple(change.statement(s, {}) for s in statements)
 
 
 def extents_of(kernel: Kernel) -> tuple[str, ...]:
@@ -298,3 +312,14 @@ class _Change:
                 own = self.bound(name for name, _ in over)
                 spans = tuple((own[n], self.index(extent, scope)) for n, extent in over)
                 return replace(value, over=spans, body=self.expression(body, {**scope, **own}))
+
+
+class _Named(_Change):
+    """A change of one element that is looked up for a variable."""
+
+    def __init__(self, entry: Looked, name: str) -> None:
+        super().__init__({}, {})
+        self.looked, self.name = entry, name
+
+    def atom(self, atom: Atom, scope: Mapping[str, str]) -> Atom:
+        return self.name if atom == self.looked else super().atom(atom, scope)

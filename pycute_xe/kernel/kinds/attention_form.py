@@ -476,8 +476,9 @@ class Form:
         return f"{pages}, or tiles of {tiles[-1]}" if tiles else pages
 
     def _clash(self) -> tuple[str, str]:
-        if self.group < 1 or self.stages < 0 or self.splits < 1:
-            return "group and splits must be 1 or more, stages 0 or more", "use group=1"
+        for name, low in (("group", 1), ("splits", 1), ("stages", 0)):
+            if (given := getattr(self, name)) < low:
+                return f"{name} is {given}, and must be {low} or more", f"use {name}={low}"
         if self.window is not None and min(self.window) < 0:
             return (
                 f"the window {self.window} is negative",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
-from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
+from pycute_xe.kernel.index import Index, Looked, Tiles
+from pycute_xe.kernel.ir.identities import named
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import (
@@ -26,7 +25,6 @@ from pycute_xe.kernel.serving.sizes import sized
 from pycute_xe.kernel.spec.specification import never_negative
 from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.signatures import typed
-from pycute_xe.typing import is_tuple
 
 __all__ = ["dealt_gemm", "dealt_tiles"]
 
@@ -94,29 +92,29 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
     if (done.index, turns.start, turns.stop) != (ticket, Index(), done.below):
         raise _undealt(kernel, "it does not go on until the tickets are used up")
     ranges = ((turns.var, turns.stop), *kernel.grid)
-    own = tuple(name for name, _ in ranges)
-    if wrong := _lost(kernel, take, ranges) or _not_a_deal(kernel, take, own, done):
+    own = {name for name, _ in ranges}
+    body = named(done.body, Looked(take.into, take.place), take.into)
+    if wrong := _lost(kernel, take, ranges) or _not_a_deal(kernel, take, own, done.below, body):
         raise _undealt(kernel, wrong)
-    body = tuple(_with(s, ticket, Index(take.into)) for s in done.body)
     gone = {take.operand, take.into}
     operands = tuple(o for o in kernel.operands if o.name not in gone)
     return replace(kernel, operands=operands, grid=((take.into, done.below),), body=body)
 
 
-def _not_a_deal(kernel: Kernel, take: FetchAdd, own: tuple[str, ...], done: If) -> str:
+def _not_a_deal(
+    kernel: Kernel, take: FetchAdd, own: set[str], count: Index, body: tuple[Statement, ...]
+) -> str:
     """Return why tickets are not each drawn once, or their work is not a kernel of its own."""
     if wrong := misused(kernel, take):
         return wrong
     if any(i.names or i.looked_up for i in take.at):
         return "tickets are not counted at one place"
     if kernel.operand(take.into).role != "scratch":
-        return f"{take.into} is not scratch: whose ticket stays there is not known"
-    ticket = Looked(take.into, take.place)
-    indices = (i for s in walk(done.body) for i in s.touched.indices)
-    names = {n for i in indices for n in _free(i, ticket)}
-    if names & set(own) or done.below.looked_up or done.below.names & set(own):
+        return f"{take.into} must be scratch: which ticket it has at the end is open"
+    indices = (i for s in walk(body) for i in s.touched.indices)
+    if own & {n for i in (*indices, count) for n in i.names} or count.looked_up:
         return "what is done depends on the work-group, not on the ticket alone"
-    if not _is_fenced(done.body):
+    if not _is_fenced(body):
         return "no fence lies between a store to shared memory and the next ticket"
     return ""
 
@@ -145,41 +143,6 @@ def _is_fenced(body: tuple[Statement, ...]) -> bool:
         if isinstance(statement, (Loop, If)) and not _is_fenced(statement.body):
             return False
     return True
-
-
-def _free(index: Index, ticket: Looked) -> Iterable[str]:
-    """Return the names of an index beside the ticket."""
-    return _put(index, Index.of({ticket: 1}, 0), Index()).names
-
-
-def _with(statement: Statement, ticket: Index, by: Index) -> Any:
-    """Return a statement with another index for the ticket."""
-    changed: dict[str, Any] = {}
-    for field in fields(statement):
-        value = getattr(statement, field.name)
-        if isinstance(value, Index):
-            changed[field.name] = _put(value, ticket, by)
-        elif is_tuple(value) and value and all(isinstance(x, Index) for x in value):
-            changed[field.name] = tuple(_put(x, ticket, by) for x in value)
-        elif is_tuple(value) and value and all(isinstance(x, Statement) for x in value):
-            changed[field.name] = tuple(_with(x, ticket, by) for x in value)
-    return replace(statement, **changed) if changed else statement
-
-
-def _put(index: Index, ticket: Index, by: Index) -> Index:
-    """Return an index with another in place of the ticket."""
-    out = Index(None, index.offset)
-    for atom, factor in index.terms:
-        if Index.of({atom: 1}, 0) == ticket:
-            term = by
-        elif isinstance(atom, Quotient):
-            term = _put(atom.index, ticket, by) // atom.divisor
-        elif isinstance(atom, Looked):
-            term = Index.element(atom.operand, *(_put(i, ticket, by) for i in atom.at))
-        else:
-            term = Index.of({atom: 1}, 0)
-        out = out + term * factor
-    return out
 
 
 def _undealt(kernel: Kernel, wrong: str) -> KernelError:

@@ -461,7 +461,9 @@ class Notation(Reader):
             case ast.Compare(left, [sign], [right]) if type(sign) in _BELOW and not bound:
                 return _BELOW[type(sign)](self.index(left), self.index(right))
             case _:
-                raise self.refused(node, "a condition compares two indices")
+                wrong = f"{ast.unparse(node)} does not say which of two indices is less"
+                fix = f"write {'sum(j < i, …)' if bound else 'where(i < j, x, y)'}"
+                raise KernelError(self.operation, {"text": self.text}, wrong, fix)
 
     def place(self, part: ast.expr) -> Index:
         """Return one index."""

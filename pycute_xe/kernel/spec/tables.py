@@ -8,11 +8,12 @@ for in the tables of a run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, TypeAlias, cast
 
 from pycute_xe.kernel.index import Index, Looked
 from pycute_xe.signatures import checked_fields
+from pycute_xe.typing import is_tuple
 
 __all__ = [
     "Assumption",
@@ -100,9 +101,64 @@ Arrays: TypeAlias = "Mapping[str, Any]"
 """Tables by name: arrays, or what is indexed as arrays are."""
 
 
+class Change:
+    """How an assumption is told with other names: of operands, and in indices."""
+
+    def thing(self, name: str) -> str:
+        """Return the name of an operand."""
+        raise NotImplementedError
+
+    def index(self, index: Index, *bound: str) -> Index:
+        """Return an index in which ``bound`` names are the assumption's own."""
+        raise NotImplementedError
+
+
+class _Assumed:
+    """What all assumptions have: texts that name tables, and indices that look entries up."""
+
+    __slots__ = ()
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """The names that its indices bind."""
+        return ()
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables of which it speaks."""
+        found: list[str] = []
+
+        def noted(name: str) -> str:
+            found.append(name)
+            return name
+
+        def seen(index: Index) -> Index:
+            found.extend(x.operand for x in index.looked_up)
+            return index
+
+        self._told(noted, seen)
+        return frozenset(found)
+
+    def changed(self, change: Change) -> Self:
+        """Return it with other names."""
+        told = self._told(change.thing, lambda index: change.index(index, *self.bound))
+        return replace(cast("Any", self), **told)
+
+    def _told(self, thing: Callable[[str], str], index: Callable[[Index], Index]) -> dict[str, Any]:
+        """Return its fields, with what functions make of the names of tables, and of indices."""
+
+        def part(value: Any) -> Any:
+            if is_tuple(value):
+                return tuple(x if isinstance(x, str) else part(x) for x in value)  # what it binds
+            return index(value) if isinstance(value, Index) else value
+
+        own = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}
+        return {n: thing(x) if isinstance(x, str) else part(x) for n, x in own.items()}
+
+
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class InRange:
+class InRange(_Assumed):
     """Entries of a table are 0 or more and below an index, where conditions hold.
 
     ``at`` names the places; ``when`` says which entries are used, as pairs ``one < other``. Others
@@ -119,9 +175,9 @@ class InRange:
     when: tuple[tuple[Index, Index], ...] = ()
 
     @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand}) | _tables(*(i for pair in self.when for i in pair))
+    def bound(self) -> tuple[str, ...]:
+        """The names of its places."""
+        return self.at
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
@@ -130,13 +186,6 @@ class InRange:
         when = tuple((one, other, "<") for one, other in self.when)
         then = ((Index(), entry, "<="), (entry, self.below, "<"))
         return (Law(over, when, then, joined=True, total=True),)
-
-    def changed(self, change: Change) -> InRange:
-        """Return it with other names."""
-        pairs = ([change.index(i, *self.at) for i in pair] for pair in self.when)
-        when = tuple((one, other) for one, other in pairs)
-        below = change.index(self.below, *self.at)
-        return InRange(change.thing(self.operand), below, self.at, when)
 
     def __str__(self) -> str:
         """As inequalities."""
@@ -148,7 +197,7 @@ class InRange:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Rising:
+class Rising(_Assumed):
     """A table rises from 0 to an index: entry i says where rows of i begin, the last one ends them.
 
     Where not ``whole``, it may end before: rows behind it have no owner.
@@ -160,11 +209,6 @@ class Rising:
     operand: str
     to: Index
     whole: bool = True
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand})
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
@@ -178,10 +222,6 @@ class Rising:
             ends.append(Law(over, (last,), ((entry, self.to, "="),), late=True))
         return (_rises(self.operand, extent), Law(over, (), bounds, True, True), *ends)
 
-    def changed(self, change: Change) -> Rising:
-        """Return it with other names."""
-        return Rising(change.thing(self.operand), change.index(self.to), self.whole)
-
     def __str__(self) -> str:
         """In words."""
         end = f"to {self.to}" if self.whole else f"to at most {self.to}"
@@ -190,23 +230,14 @@ class Rising:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class Sorted(_Assumed):
     """The entries of a table rise: tokens are sorted by expert."""
 
     operand: str
 
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand})
-
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         return (_rises(self.operand, modes[self.operand][0]),)
-
-    def changed(self, change: Change) -> Sorted:
-        """Return it with other names."""
-        return Sorted(change.thing(self.operand))
 
     def __str__(self) -> str:
         """In words."""
@@ -215,7 +246,7 @@ class Sorted:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class AtMost:
+class AtMost(_Assumed):
     """One index is at most another, for all values of variables.
 
     >>> b = Index("b")
@@ -229,19 +260,13 @@ class AtMost:
     over: tuple[tuple[str, Index], ...] = ()
 
     @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return _tables(self.index, self.most)
+    def bound(self) -> tuple[str, ...]:
+        """The names of its variables."""
+        return tuple(name for name, _ in self.over)
 
     def laws(self, _modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         return (Law(self.over, (), ((self.index, self.most, "<="),)),)
-
-    def changed(self, change: Change) -> AtMost:
-        """Return it with other names."""
-        bound = tuple(name for name, _ in self.over)
-        over = tuple((name, change.index(extent)) for name, extent in self.over)
-        return AtMost(change.index(self.index, *bound), change.index(self.most, *bound), over)
 
     def __str__(self) -> str:
         """As an inequality."""
@@ -251,24 +276,15 @@ class AtMost:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(_Assumed):
     """Entries of a table that are not negative are different."""
 
     operand: str
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand})
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
         (extent,) = modes[self.operand]
         return (_apart(self.operand, extent, True),)
-
-    def changed(self, change: Change) -> Distinct:
-        """Return it with other names."""
-        return Distinct(change.thing(self.operand))
 
     def __str__(self) -> str:
         """In words."""
@@ -277,15 +293,10 @@ class Distinct:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Permutation:
+class Permutation(_Assumed):
     """A table has every number below its length once."""
 
     operand: str
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand})
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
@@ -295,10 +306,6 @@ class Permutation:
         inside = Law((("i", extent),), (), then, joined=True, total=True)
         return (inside, _apart(self.operand, extent, False))
 
-    def changed(self, change: Change) -> Permutation:
-        """Return it with other names."""
-        return Permutation(change.thing(self.operand))
-
     def __str__(self) -> str:
         """In words."""
         return f"{self.operand} is a permutation"
@@ -306,7 +313,7 @@ class Permutation:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(_Assumed):
     """Runs of rows lie one behind the other: entry i says where one begins, and how long it is.
 
     Rows between them, and behind the last one, have no owner.
@@ -318,11 +325,6 @@ class Runs:
     starts: str
     counts: str
     to: Index
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.starts, self.counts})
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says."""
@@ -338,11 +340,6 @@ class Runs:
         pairs = (("i", extent), ("j", extent))
         return (*ends, Law(pairs, ((i, j, "<"),), apart, total=True))
 
-    def changed(self, change: Change) -> Runs:
-        """Return it with other names."""
-        starts, counts = change.thing(self.starts), change.thing(self.counts)
-        return Runs(starts, counts, change.index(self.to))
-
     def __str__(self) -> str:
         """In words."""
         end = _element(self.starts, Index("i")) + _element(self.counts, Index("i"))
@@ -351,7 +348,7 @@ class Runs:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Bins:
+class Bins(_Assumed):
     """A table says where the bin of each number begins: it has room for all entries that name it.
 
     Bins lie one behind the other; places between them, and behind the last one, are of none.
@@ -364,21 +361,12 @@ class Bins:
     of: str
     to: Index
 
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand, self.of})
-
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says of where bins begin; a run counts what is in them, too."""
         (extent,) = modes[self.operand]
         entry = _element(self.operand, Index("i"))
         bounds = ((Index(), entry, "<="), (entry, self.to, "<="))
         return (_rises(self.operand, extent), Law((("i", extent),), (), bounds, True, True))
-
-    def changed(self, change: Change) -> Bins:
-        """Return it with other names."""
-        return Bins(change.thing(self.operand), change.thing(self.of), change.index(self.to))
 
     def __str__(self) -> str:
         """In words."""
@@ -388,7 +376,7 @@ class Bins:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
-class Tickets:
+class Tickets(_Assumed):
     """A table numbers the entries of another: equal ones have the tickets 0, 1, 2, …, each once.
 
     Which of them has which is open: it is the order of arrival.
@@ -399,11 +387,6 @@ class Tickets:
 
     operand: str
     of: str
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The tables of which it speaks."""
-        return frozenset({self.operand, self.of})
 
     def laws(self, modes: Modes) -> tuple[Law, ...]:
         """Return what it says of one entry, and of two; that none is left out is seen in a run."""
@@ -418,10 +401,6 @@ class Tickets:
             return tuple((mine, yours, "!=") for mine, yours in sides)
 
         return (least, *_of_two_places(over, apart))
-
-    def changed(self, change: Change) -> Tickets:
-        """Return it with other names."""
-        return Tickets(change.thing(self.operand), change.thing(self.of))
 
     def __str__(self) -> str:
         """In words."""
@@ -530,22 +509,6 @@ def _where_positive(one: InRange) -> bool:
     """Whether it speaks of all entries that are not negative."""
     used = (Index(None, -1), Index.element(one.operand, *map(Index, one.at)))
     return one.when in ((), (used,))
-
-
-class Change:
-    """How an assumption is told with other names: of operands, and in indices."""
-
-    def thing(self, name: str) -> str:
-        """Return the name of an operand."""
-        raise NotImplementedError
-
-    def index(self, index: Index, *bound: str) -> Index:
-        """Return an index in which ``bound`` names are the assumption's own."""
-        raise NotImplementedError
-
-
-def _tables(*indices: Index) -> frozenset[str]:
-    return frozenset(x.operand for index in indices for x in index.looked_up)
 
 
 def _element(operand: str, *at: Index) -> Index:
