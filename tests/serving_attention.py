@@ -13,7 +13,9 @@ from serving_problem import Array, Rng, Served, random, wide
 from pycute_xe import kernel as kinds
 
 
-def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng], Served]:
+def attention(
+    lengths: list[tuple[int, int]], tiles: dict[str, int] | None = None, **options: Any
+) -> Callable[[Rng], Served]:
     """A problem of attention: keys of another type, scaled, capped, latent; scores with a bias."""
 
     def made(rng: Rng) -> Served:
@@ -70,7 +72,7 @@ def attention(lengths: list[tuple[int, int]], **options: Any) -> Callable[[Rng],
         if options.get("lse"):
             outputs.append(join(logs))
             given |= {"lse": np.zeros(outputs[1].shape, np.float32)} if packed else {}
-        kernel = kinds.attention(*attended.tilings(), out=columns, **options)
+        kernel = kinds.attention(*attended.tilings(**(tiles or {})), out=columns, **options)
         return Served(kernel, given, tuple(outputs), 1e-2)
 
     return made

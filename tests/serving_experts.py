@@ -10,19 +10,21 @@ from serving_problem import Array, Rng, Served, mma, random, wide
 
 from pycute_xe import kernel as kinds
 from pycute_xe.converting import convert
+from pycute_xe.kernel.serving.moe import RunsBy, Scaled
+
+TYPES = {None: ("bf16", "f32"), "weights": ("bf16", "f32"), "tokens": ("s8", "s32")}
+"""The types that are multiplied and added up, of what has scales; FP8 is widened to f16."""
+GROUP = 64
 
 
 def moe_gemm(
-    runs: str, gated: bool = False, scaled: str | None = None, weights: str | None = None
+    runs: RunsBy, gated: bool = False, scaled: Scaled | None = None, weights: str | None = None
 ) -> Callable[[Rng], Served]:
-    """Experts; ``scaled`` with groups of 64, weights of 4 or 8 bits."""
+    """Experts; those that are ``scaled`` have groups of 64, and perhaps weights of 4 bits."""
 
     def made(rng: Rng) -> Served:
-        columns, depth, counts = (
-            80,
-            40 if scaled is None else 96,
-            np.array([33, 0, 1, 40], np.int32),
-        )
+        columns, depth = 80, 40 if scaled is None else 96
+        counts = np.array([33, 0, 1, 40], np.int32)
         starts = np.cumsum([0, *counts]).astype(np.int32)
         given: dict[str, Any] = {"longest": np.int32(40)}
         owner = np.repeat(np.arange(4), counts)
@@ -33,48 +35,45 @@ def moe_gemm(
         else:
             given = {"experts": np.array([2, 0, -1], np.int32)}
             owner = np.repeat(given["experts"], 32)[:90]
-        kind = {"tokens": "s8", "blocks": "f8e4m3"}.get(scaled or "", "bf16")
+        kind = "f8e4m3" if scaled == "blocks" else TYPES[scaled][0]
         a = convert(3 * random(rng, "f32", len(owner), depth), kind)
-        wanted = random(rng, "f32", 4, depth, columns * (1 + gated))
-        b = convert(wanted if weights is None else 3 * wanted, weights or kind)
+        b = convert(3 * random(rng, "f32", 4, depth, columns * (1 + gated)), weights or kind)
         rows, matrices = wide(a), wide(convert(b, "f32"))
         if scaled is not None:
-            groups = -(-depth // 64)
-            wide_by = {"blocks": -(-columns // 64)}.get(scaled, columns)
-            sb = rng.random((4, groups, wide_by * (1 + gated))).astype(np.float32)
-            sa = rng.random({"tokens": (len(owner),)}.get(scaled, (groups, len(owner))))
-            sa = sa.astype(np.float32)
-            halves = np.split(wide(sb), 1 + gated, 2)
-            if scaled == "blocks":
-                halves = [np.repeat(x, 64, 2)[..., :columns] for x in halves]
-            matrices = matrices * np.repeat(np.concatenate(halves, 2), 64, 1)[:, :depth]
-            given |= {"sb": sb}
-        if scaled == "tokens":
-            rows, given = rows * wide(sa)[:, None], given | {"sa": sa}
-        if scaled == "blocks":
-            rows = rows * np.repeat(wide(sa), 64, 0)[:depth].T
-            given |= {"sa": sa}
+            scales, by_row, by_weight = scales_of(rng, scaled, rows.shape, columns, 1 + gated)
+            given, rows, matrices = given | scales, rows * by_row, matrices * by_weight
         out = np.einsum("tk,tkn->tn", rows, matrices[owner]) * (owner >= 0)[:, None]
         if gated:
             gate, up = out[:, :columns], out[:, columns:]
             out = gate / (1 + np.exp(-gate)) * up
         if weights == "s4" and gated:
             b = np.ascontiguousarray(np.moveaxis(b.reshape(4, depth, 2, columns), 2, 1))
-        multiplied = {"tokens": ("s8", "s32"), "blocks": ("f16", "f32")}.get(
-            scaled or "", ("bf16",)
-        )
-        kernel = kinds.moe_gemm(
-            mma(*multiplied, across=1 + (gated and scaled is not None)),
-            runs=runs,
-            gated=gated,
-            kind=kind,
-            weights=weights,
-            scaled=scaled,
-            group=64,
-        )  # pyright: ignore[reportArgumentType, reportCallIssue]
+        types = ("f16", "f32") if scaled == "blocks" else TYPES[scaled]
+        multiplied = mma(*types, across=1 + (gated and scaled is not None))
+        options: dict[str, Any] = {"kind": kind, "weights": weights, "scaled": scaled}
+        kernel = kinds.moe_gemm(multiplied, runs=runs, gated=gated, group=GROUP, **options)
         return Served(kernel, given | {"A": a, "B": b, "N": columns}, (out,), 1e-2)
 
     return made
+
+
+def scales_of(
+    rng: Rng, scaled: Scaled, shape: tuple[int, ...], columns: int, halves: int
+) -> tuple[dict[str, Array], Array, Array]:
+    """Scales by name, and what they make of rows and of weights, element by element."""
+    tokens, depth = shape
+    groups, blocks = -(-depth // GROUP), -(-columns // GROUP)
+    sb = rng.random((4, groups, halves * (blocks if scaled == "blocks" else columns)))
+    sb = sb.astype(np.float32)
+    parts = np.split(wide(sb), halves, 2)
+    if scaled == "blocks":
+        parts = [np.repeat(x, GROUP, 2)[..., :columns] for x in parts]
+    by_weight = np.repeat(np.concatenate(parts, 2), GROUP, 1)[:, :depth]
+    if scaled == "weights":
+        return {"sb": sb}, 1.0, by_weight
+    sa = rng.random((tokens,) if scaled == "tokens" else (groups, tokens)).astype(np.float32)
+    by_row = wide(sa)[:, None] if scaled == "tokens" else np.repeat(wide(sa), GROUP, 0)[:depth].T
+    return {"sa": sa, "sb": sb}, by_row, by_weight
 
 
 def sgmv(expands: bool) -> Callable[[Rng], Served]:

@@ -12,7 +12,10 @@ from serving_problem import Array, Rng, Served, mma, random, wide
 from serving_rows import (
     add_rms_norm,
     argmax_rows,
+    dequantize_groups,
+    embedding,
     gated_rows,
+    kv_cache_gather,
     kv_cache_write,
     layer_norm,
     mla_cache_write,
@@ -96,9 +99,11 @@ def dealt_gemm(rng: Rng) -> Served:
 
 
 ONE = [(5, 70), (1, 130), (7, 7)]
+SHARED = {"queries": 8, "keys": 64, "across": 4}
 
 KINDS: dict[str, Callable[[Rng], Served]] = {
-    "rms_norm": rms_norm,
+    "rms_norm": rms_norm(),
+    "rms_norm, s8": rms_norm("s8"),
     "layer_norm": layer_norm,
     "softmax of long rows": softmax_rows,
     "quantisation by token, s8": quantize_rows("s8"),
@@ -113,6 +118,12 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
     "latent cache write": mla_cache_write(None),
     "latent cache write, s8": mla_cache_write("s8"),
     "cache write, f8": kv_cache_write("tokens", "f8e4m3"),
+    "cache write, scales of heads, s8": kv_cache_write("tokens", "s8", by_head=True),
+    "cache write, heads first, scales of heads, s8": kv_cache_write("heads", "s8", by_head=True),
+    "pages gathered": kv_cache_gather(None),
+    "pages gathered, s8": kv_cache_gather("s8"),
+    "embedding": embedding,
+    "4-bit weights widened": dequantize_groups,
     "convolution of tokens": causal_conv(slots=False),
     "convolution of tokens, slots": causal_conv(slots=True),
     "selective scan": selective_scan(heads=False),
@@ -147,6 +158,7 @@ KINDS: dict[str, Callable[[Rng], Served]] = {
         [(1, 70), (1, 5)], scales="heads", kv="f8e4m3", page=64
     ),
     "MLA, pages": attention([(5, 70), (5, 130)], latent=True, page=64, group=2),
+    "drafted tokens, keys shared": attention(ONE, SHARED, packed=True, bias="drafts"),
     "lse of packed queries": attention(ONE, packed=True, causal=True, lse=True),
     "lse of pages": attention([(1, 70), (1, 0)], packed=True, page=64, lse=True),
     "ALiBi": attention([(20, 45)], bias="alibi", causal=True),
@@ -184,7 +196,7 @@ UNDECIDED = {
     "lse of pages": "lse values",
     "grouped routing": "ids values",  # maxima over groups of sums of their two largest
 }
-"""What is undecided first of each."""
+"""What is undecided of each."""
 
 
 def served(name: str) -> Served:

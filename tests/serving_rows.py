@@ -12,11 +12,18 @@ from pycute_xe import kernel as kinds
 from pycute_xe.converting import convert
 
 
-def rms_norm(rng: Rng) -> Served:
-    x, w = random(rng, "bf16", 20, 80), random(rng, "bf16", 80)
-    size = np.sqrt((wide(x) ** 2).mean(1, keepdims=True) + 1e-6)
-    kernel = kinds.rms_norm(80, tile=(16, 32), subgroups=1)
-    return Served(kernel, {"X": x, "w": w}, (wide(x) / size * wide(w),), 1e-2)
+def rms_norm(to: str | None = None) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        x, w = random(rng, "bf16", 20, 80), random(rng, "bf16", 80)
+        out = wide(x) / np.sqrt((wide(x) ** 2).mean(1, keepdims=True) + 1e-6) * wide(w)
+        given = {"X": x, "w": w}
+        if to is not None:
+            given |= {"by": np.float32(0.125)}
+            out = np.clip(np.rint(out / 0.125), -128, 127)
+        kernel = kinds.rms_norm(80, to=to, tile=(16, 32), subgroups=1)
+        return Served(kernel, given, (out,), 1e-2)
+
+    return made
 
 
 def add_rms_norm(rng: Rng) -> Served:
@@ -109,36 +116,68 @@ def rope(interleaved: bool = False, rest: int = 0) -> Callable[[Rng], Served]:
     return made
 
 
-def kv_cache_write(cache: Literal["heads", "tokens"], kind: str | None) -> Callable[[Rng], Served]:
+def kv_cache_write(
+    cache: Literal["heads", "tokens"], kind: str | None, by_head: bool = False
+) -> Callable[[Rng], Served]:
     def made(rng: Rng) -> Served:
         heads, page, slots = 10, 16, np.array([3, -1, 17, 40, 16], np.int32)
         shape = (3, page, heads, 64) if cache == "tokens" else (3, heads, page, 64)
         given: dict[str, Any] = {x: random(rng, "bf16", 5, heads, 64) for x in "KV"}
         given |= {"slots": slots}
         if kind is not None:
-            given |= {"k_scale": np.float32(0.25), "v_scale": np.float32(0.5)}
+            by = [0.25, 0.5] if not by_head else [2.0 ** rng.integers(-3, 3, heads) for _ in "kv"]
+            given |= {f"{x}_scale": np.float32(y) for x, y in zip("kv", by, strict=True)}
         wanted = []
         for x in "KV":
             held = convert(rng.integers(-3, 3, shape).astype(np.float32), kind or "bf16")
             given[f"{x}C"], out = held, wide(held)
+            rows = wide(given[x])
+            if kind is not None:
+                rows = rows / np.reshape(given[f"{x.lower()}_scale"], (-1, 1))
+                rows = wide(convert(rows.astype(np.float32), kind))
             for token, slot in enumerate(slots):
-                if slot < 0:
-                    continue
-                row = wide(given[x])[token]
-                if kind is not None:
-                    row = row / given[f"{x.lower()}_scale"]
-                if kind == "s8":
-                    row = np.clip(np.rint(row), -128, 127)
-                elif kind is not None:
-                    row = wide(convert(row.astype(np.float32), kind))
                 at = (slot // page, slot % page) if cache == "tokens" else (
                     slot // page, slice(None), slot % page)  # fmt: skip
-                out[at] = row
+                if slot >= 0:
+                    out[at] = rows[token]
             wanted.append(out)
-        kernel = kinds.kv_cache_write(page, 64, cache=cache, cache_type=kind)
+        kernel = kinds.kv_cache_write(page, 64, cache=cache, cache_type=kind, by_head=by_head)
         return Served(kernel, given, tuple(wanted), 0)
 
     return made
+
+
+def kv_cache_gather(kind: str | None) -> Callable[[Rng], Served]:
+    def made(rng: Rng) -> Served:
+        heads, page, starts = 10, 16, np.array([0, 20, 20, 21, 53], np.int32)
+        cache = convert(random(rng, "f32", 9, page, heads, 64) * 3, kind or "bf16")
+        order, pages, out, used = rng.permutation(9), np.full((4, 3), -7, np.int32), [], 0
+        for b, count in enumerate(np.diff(starts)):
+            mine = order[used : used + -(-count // page)]
+            used, pages[b, : len(mine)] = used + len(mine), mine
+            out.append(wide(cache)[mine].reshape(-1, heads, 64)[:count])
+        given = {"KC": cache, "starts": starts, "pages": pages, "T": 53}
+        given |= {} if kind is None else {"scale": np.float32(0.25)}
+        wanted = np.concatenate(out) * (1 if kind is None else 0.25)
+        return Served(kinds.kv_cache_gather(page, 64, cache_type=kind), given, (wanted,), 0)
+
+    return made
+
+
+def embedding(rng: Rng) -> Served:
+    ids, rows = np.array([7, 3, 12, 5, 11, 7, -2], np.int32), random(rng, "bf16", 7, 70)
+    mine = (ids >= 5) & (ids < 12)
+    out = np.where(mine[:, None], wide(rows)[np.where(mine, ids - 5, 0)], 0)
+    return Served(kinds.embedding(), {"W": rows, "ids": ids, "first": np.int32(5)}, (out,), 0)
+
+
+def dequantize_groups(rng: Rng) -> Served:
+    b, shape = rng.integers(0, 16, (150, 80)), (3, 80)
+    zero = rng.integers(0, 16, shape).astype(np.float32)
+    scale = 2.0 ** rng.integers(-3, 3, shape).astype(np.float32)
+    by, off = (np.repeat(wide(x), 64, 0)[:150] for x in (scale, zero))
+    given = {"B": convert(b.astype(np.float32), "u4"), "scale": scale, "zero": zero}
+    return Served(kinds.dequantize_groups(64), given, ((b - off) * by,), 0)
 
 
 def mla_cache_write(kind: str | None) -> Callable[[Rng], Served]:

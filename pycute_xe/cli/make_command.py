@@ -24,7 +24,8 @@ KINDS = (
     *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
     *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
     *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits", "sgmv"),
-    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule", "gated_rows"),
+    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule"),
+    *("dequantize_groups", "embedding", "gated_rows", "kv_cache_gather"),
     *(
         "grouped_routing",
         "kv_cache_write",

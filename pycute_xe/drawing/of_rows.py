@@ -126,7 +126,7 @@ class _Dealt:
                 for size in mode.names:
                     if mode - mode.offset == Index(size):
                         given.setdefault(size, extent - mode.offset)
-        self._demand_given(others | given.keys() | bound)
+        self._demand_sizes(others | given.keys() | bound)
         known = dict.fromkeys(others, 1 << 10) | given
         sizes = bind_sizes(kernel.operands, shapes, known, "draw")
         if small := next((name for name, size in sizes.items() if size < 1), None):
@@ -136,9 +136,9 @@ class _Dealt:
         self._demand_kept(sizes, others - given.keys())
         return sizes
 
-    def _demand_given(self, given: set[str]) -> None:
+    def _demand_sizes(self, known: set[str]) -> None:
         """Raise `InputError` for a size that nothing says."""
-        if unsaid := next((size for size in self.kernel.sizes if size not in given), None):
+        if unsaid := next((size for size in self.kernel.sizes if size not in known), None):
             wrong, fix = f"no table tells how large {unsaid} is", f'tables={{…, "{unsaid}": 64}}'
             raise InputError("draw", {"kernel": self.kernel.name}, wrong, f"say it there: {fix}")
 

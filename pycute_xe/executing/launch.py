@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Target
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES, body_of
-from pycute_xe.executing.surfaces import (
-    Placed,
-    fetch,
-    place,
-    place_field,
-    place_poison,
-)
+from pycute_xe.executing.surfaces import Placed, fetch, place, place_field, place_poison
 from pycute_xe.executing.thread import Env, Machine, Thread, launched, shared_room
 from pycute_xe.kernel import Await, Kernel, Operand
 from pycute_xe.kernel.ir.kernel import launches

@@ -17,7 +17,6 @@ from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_articl
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.kernel.spec.table_checks import demand_kept
-from pycute_xe.kernel.spec.tables import Assumption
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
@@ -359,37 +358,26 @@ def prepare(
 
 def demand_tables(verb: str, problem: Problem) -> None:
     """Raise `InputError` for tables of which what is assumed is not so."""
-    kernel, inputs = problem.kernel, problem.inputs
-    names = sorted({name for one in _assumed(kernel) for name in one.tables})
-    tables = [inputs[name] for name in names]
-    if all(isinstance(x, np.ndarray) for x in tables) and sum(x.nbytes for x in tables) <= SMALL:
-        shown = (
-            (name, x.dtype, x.shape, x.tobytes()) for name, x in zip(names, tables, strict=True)
-        )
-        _demand_kept(verb, kernel, tuple(problem.sizes.items()), *shown)
-    else:
-        _demand(verb, kernel, problem.sizes, inputs)
+    kernel, sizes = problem.kernel, problem.sizes
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    tables = {name: problem.inputs[name] for one in assumed for name in one.tables}
+    key = None
+    if all(isinstance(x, np.ndarray) and x.nbytes <= SMALL for x in tables.values()):
+        shown = ((name, x.dtype, x.shape, x.tobytes()) for name, x in sorted(tables.items()))
+        key = kernel, *sizes.items(), *shown
+    if key in _kept:
+        return
+    modes = {o.name: o.modes for o in kernel.operands} if assumed else {}
+    demand_kept(verb, kernel.name, assumed, modes, tables, sizes)
+    while len(_kept) >= KEPT:
+        _kept.pop(next(iter(_kept)), None)
+    if key is not None:
+        _kept[key] = None
 
 
-SMALL = 1 << 16
-"""Bytes of tables of which it is remembered that what is assumed of them is so."""
-
-
-@lru_cache(maxsize=32)
-def _demand_kept(
-    verb: str, kernel: Kernel, sizes: tuple[tuple[str, int], ...], *tables: Any
-) -> None:
-    arrays = {name: np.frombuffer(x, dtype).reshape(shape) for name, dtype, shape, x in tables}
-    _demand(verb, kernel, dict(sizes), arrays)
-
-
-def _demand(verb: str, kernel: Kernel, sizes: Mapping[str, int], tables: Mapping[str, Any]) -> None:
-    modes = {o.name: o.modes for o in kernel.operands}
-    demand_kept(verb, kernel.name, _assumed(kernel), modes, tables, sizes)
-
-
-def _assumed(kernel: Kernel) -> tuple[Assumption, ...]:
-    return kernel.computes.tables if kernel.computes is not None else ()
+KEPT, SMALL = 64, 1 << 16
+"""Runs of which it is remembered that tables keep what is assumed; bytes of such a table."""
+_kept: dict[object, None] = {}
 
 
 def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,15 +57,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.kernel.ir.named import ROLES
-from pycute_xe.kernel.spec.expression import (
-    Apply,
-    Const,
-    Element,
-    Expression,
-    Rounded,
-    Slot,
-    Where,
-)
+from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot, Where
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, function, reduction
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (

@@ -31,13 +31,7 @@ from pycute_xe.executing.copies import run_copy
 from pycute_xe.executing.counting import work_of
 from pycute_xe.executing.problem import Asked, Problem, Report, prepare
 from pycute_xe.executing.surfaces import demand_legal, is_legal
-from pycute_xe.kernel import (
-    AtomicStore,
-    Kernel,
-    Load,
-    Mma,
-    Store,
-)
+from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Store
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.ir.kernel import amount, weight
 from pycute_xe.kernel.spec.evaluation import compute

@@ -119,9 +119,9 @@ def _state_of(x: State, subgroups: Ints) -> State:
     """Return the state of some subgroups, each by its own number."""
     if x.subgroup is not None:
         return replace(x, which=x.which[subgroups], subgroup=x.subgroup[subgroups])
-    which = np.broadcast_to(x.which, (subgroups.size, *x.which.shape)).copy()
+    which = np.broadcast_to(x.which, (subgroups.size, *x.which.shape))
     own = subgroups.reshape(-1, *(1,) * x.which.ndim)
-    return replace(x, which=which, subgroup=np.broadcast_to(own, which.shape).copy())
+    return replace(x, which=which, subgroup=np.broadcast_to(own, which.shape))
 
 
 def expanded(node: Node, positions: Ints, name: str) -> Node:

@@ -535,7 +535,7 @@ class Runs:
                     self._loop(statement, env, (*key, place), cuts)
             elif isinstance(statement, If):
                 here = (*key, place)
-                if self._holds(statement, env, here):
+                if self.shape.meets_in(statement) and self._holds(statement, env, here):
                     self._body(statement.body, env, here, cuts)
             elif is_event(statement):
                 self._done.append(self._event(statement, env, (*key, place), cuts))

@@ -284,13 +284,13 @@ class Shape:
     short: dict[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
-        """Look for the loops in which subgroups meet."""
-        loops = (s for s in self.kernel.statements() if isinstance(s, Loop))
-        self._met = {id(loop) for loop in loops if any(map(is_event, walk(loop.body)))}
+        """Look for the loops and conditions in which subgroups meet."""
+        around = (s for s in self.kernel.statements() if isinstance(s, (Loop, If)))
+        self._met = {id(s) for s in around if any(map(is_event, walk(s.body)))}
 
-    def meets_in(self, loop: Loop) -> bool:
-        """Whether subgroups meet in a loop, or use shared memory."""
-        return id(loop) in self._met
+    def meets_in(self, block: Loop | If) -> bool:
+        """Whether subgroups meet in a loop or a condition, or use shared memory."""
+        return id(block) in self._met
 
     def alike(self, size: int) -> tuple[int, ...]:
         """Return what problems of sizes that do the same have in common."""

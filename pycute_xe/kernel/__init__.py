@@ -68,8 +68,11 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.serving.convolution import convolution
     from pycute_xe.kernel.serving.dealt import dealt_gemm, dealt_tiles
     from pycute_xe.kernel.serving.delta_rule import delta_rule
+    from pycute_xe.kernel.serving.dequantize import dequantize_groups
+    from pycute_xe.kernel.serving.embedding import embedding
     from pycute_xe.kernel.serving.gates import gated_rows
     from pycute_xe.kernel.serving.grouped_routing import grouped_routing
+    from pycute_xe.kernel.serving.kv_cache_gather import kv_cache_gather
     from pycute_xe.kernel.serving.kv_cache_write import kv_cache_write
     from pycute_xe.kernel.serving.linear_attention import linear_attention
     from pycute_xe.kernel.serving.lora import sgmv
@@ -196,8 +199,11 @@ __all__ = [
     "convolution",
     "dealt_gemm",
     "dealt_tiles",
+    "dequantize_groups",
+    "embedding",
     "gated_rows",
     "grouped_routing",
+    "kv_cache_gather",
     "kv_cache_write",
     "mla_cache_write",
     "moe_gemm",

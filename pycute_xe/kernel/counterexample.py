@@ -119,7 +119,7 @@ class Counterexample:
         its own k alone. B goes likewise. For an element of an output, all others differ. Small
         integers, exact in the operands' types, but for those that are ``filled``. Other ``variant``
         are pseudo-random small integers, the last ones edges of types. Where tables are assumed to
-        say how far something reaches, what no claim names is NaN.
+        say how far something reaches, what no claim names is NaN, but where the machine stops.
         Without a kernel: A (M, K) and B (K, N) of ``D[m,n] = sum(k, A[m,k] * B[k,n])``.
         Raises `InputError` for a negative variant.
 
@@ -142,7 +142,9 @@ class Counterexample:
         place = self.operand, self.element, self.index
         given = {**self.filled, **{name: array_of(of) for name, of in self.tables.items()}}
         fields = telling_fields(kernel, self.sizes, *place, variant, given)
-        fields = with_nan_behind(kernel, as_given(kernel, fields, self.sizes), self.sizes)
+        fields = as_given(kernel, fields, self.sizes)
+        if not self.faults:  # two that store NaN to one place store the same
+            fields = with_nan_behind(kernel, fields, self.sizes)
         return {name: field.whole() for name, field in fields.items()}
 
     def to_json(self) -> str:

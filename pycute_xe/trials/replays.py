@@ -215,7 +215,8 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     place = one.operand, one.element, one.index
     filled = {**one.filled, **{name: array_of(of) for name, of in one.tables.items()}}
     fields = telling_fields(kernel, known, *place, variant, filled)
-    fields = with_nan_behind(kernel, as_given(kernel, fields, known), known)
+    fields = as_given(kernel, fields, known)
+    fields = fields if one.faults else with_nan_behind(kernel, fields, known)
     shapes = {name: array.shape for name, array in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     demand_tables("replay", problem)

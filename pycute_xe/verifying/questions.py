@@ -388,19 +388,19 @@ class Questions(Loading, Counting):
         targets = list(zip(names, self.space.targets(write, view), strict=True))
         spans = {one.name: one for one in self.space.spans(write, view)}
         guards = (*self.space.conditions(write, view), *(f"{u} = {t}" for u, t in targets))
-        told: dict[str, Index] = {}
+        fixed: dict[str, Index] = {}
         for name, target in targets:
             index = as_index(target)
             if index is not None and not index.looked_up:
-                rest = index.substitute(told)
-                told |= solved(rest, Index(name), {*spans} & rest.names)
-        places = {name: f"({text_of(index)})" for name, index in told.items()}
-        ends = [(n, spans[n]) for n in told]
+                rest = index.substitute(fixed)
+                fixed |= solved(rest, Index(name), {*spans} & rest.names)
+        places = {name: f"({text_of(index)})" for name, index in fixed.items()}
+        ends = [(n, spans[n]) for n in fixed]
         guards += tuple(g for n, one in ends for g in (f"{n} >= {one.low}", f"{n} < {one.high}"))
         numeric = self.kernel.operand(write.statement.operand).value_type
         terms = formula_of(write.node, view, self.space.naming, numeric, self.real)
         guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
-        whole = summed(tuple(one for n, one in spans.items() if n not in told), guarded)
+        whole = summed(tuple(one for n, one in spans.items() if n not in fixed), guarded)
         return tuple(substituted(term, places) for term in whole)
 
     def _overwritten(self, number: int) -> bool:

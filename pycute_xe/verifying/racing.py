@@ -102,15 +102,15 @@ def _stored(space: Space, stores: list[Touch], suffix: str) -> Region:
 class _Stored:
     """A write, its points in names of its own, who is at each of them, and the place it stores to.
 
-    ``who`` are the work-group and the subgroup, ``element`` the one of the claim that may name the
-    place.
+    ``writer`` are the work-group and the subgroup, ``element`` is the one of the claim that may
+    name the place.
     """
 
     write: Write
     view: View
     names: Names
     texts: tuple[str, ...]
-    who: tuple[str, ...]
+    writer: tuple[str, ...]
     targets: Names
     element: dict[str, str] | None
 
@@ -124,8 +124,8 @@ class _Stored:
         targets = space.targets(write, view)
         element = claim.element(targets)
         own = tuple(name for name in names if name not in space.naming.sizes)
-        who = (*space.naming.grid, digits.text(view.names))
-        return cls(write, view, own, texts, who, targets, element)
+        writer = (*space.naming.grid, digits.text(view.names))
+        return cls(write, view, own, texts, writer, targets, element)
 
     def beside(self) -> _Stored:
         """Return it with other names."""
@@ -135,7 +135,7 @@ class _Stored:
             return tuple(renamed(text, ends) for text in texts)
 
         return replace(
-            self, names=changed(self.names), texts=changed(self.texts), who=changed(self.who),
+            self, names=changed(self.names), texts=changed(self.texts), writer=changed(self.writer),
             targets=changed(self.targets),
         )  # fmt: skip
 
@@ -187,7 +187,7 @@ def _unnamed(space: Space, claim: Named, write: Write, view: View, points: Regio
 def _clash(space: Space, claim: Named, one: _Stored, other: _Stored) -> Region:
     """Return where two threads store to one place that no claim names."""
     same = [f"({a}) = ({b})" for a, b in zip(one.targets, other.targets, strict=True)]
-    apart = " or ".join(f"({a}) != ({b})" for a, b in zip(one.who, other.who, strict=True))
+    apart = " or ".join(f"({a}) != ({b})" for a, b in zip(one.writer, other.writer, strict=True))
     names = (*space.naming.sizes, *one.names, *other.names)
     both = Region.where(names, _all((*one.texts, *other.texts, *same, apart)))
     return both if both.is_empty else both - claim.there(both, one.targets, one.element)

@@ -16,7 +16,7 @@ from sampling import EXAMPLES
 import pycute_xe as cx
 from pycute_xe import kernel as kinds
 from pycute_xe.errors import MachineError
-from pycute_xe.executing.arrays import plans, storing
+from pycute_xe.executing.arrays import plans, storing, trips
 from pycute_xe.executing.arrays.terms import Points
 from pycute_xe.kernel import If, Index, Kernel, Store
 
@@ -76,6 +76,29 @@ def test_requests_of_any_length(
     agree(case.kernel, case.operands, 1e-3)
     assert parts
     assert all((count > 1) == blocks for count in parts)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("blocks", ["in blocks"], indirect=True)
+def test_rows_behind_a_request_are_not_followed(
+    blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tile has 32 rows and more; of a request those alone are followed that are stored."""
+    del blocks
+    lines: list[list[int]] = []
+    scan_of = trips.scan_of
+
+    def noted(*given: Any) -> Any:
+        scan = scan_of(*given)
+        lines.append([line.size for line in scan.lines])
+        return scan
+
+    monkeypatch.setattr(trips, "scan_of", noted)
+    rng, mmas = np.random.default_rng(2), attended.tilings(subgroups=2)
+    case = attended.problem(rng, mmas, LENGTHS[0], group=2, packed=True)
+    cx.run(case.kernel, **case.operands)
+    assert len(lines) == len(LENGTHS[0])
+    assert all(rows in line for (rows, _), line in zip(LENGTHS[0], lines, strict=True))
 
 
 @pytest.mark.parametrize(

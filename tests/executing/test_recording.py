@@ -12,7 +12,7 @@ from sampling import sampled
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays import plans
-from pycute_xe.executing.arrays.recording import Changed, Recorded, Tape, decided, recorded
+from pycute_xe.executing.arrays.recording import Changed, Recorded, Tape, decided, recorded, shaped
 from pycute_xe.executing.problem import Problem, prepare
 
 
@@ -77,6 +77,16 @@ def test_steps_are_done_in_order_and_those_that_no_other_needs_are_not() -> None
     played(tape, np.array([3.0, 5.0]), result)
     assert result.tolist() == [12, 20]
     assert len(tape.steps) == 3
+
+
+def test_a_shape_that_an_array_had_before_takes_no_step() -> None:
+    tape = Tape()
+    x, out = tape.input(np.ones(6)), tape.input(np.zeros(6))
+    filled(out, shaped(shaped(shaped(doubled(x), (2, 3)), (3, 2)), (6,)))
+    result = np.zeros(6)
+    played(tape, np.arange(6.0), result)
+    assert result.tolist() == [0, 2, 4, 6, 8, 10]
+    assert len(tape.steps) == 2
 
 
 def test_numbers_that_decide_otherwise_end_it() -> None:

@@ -41,7 +41,6 @@ def test_the_weights_are_what_the_second_product_reads(
         ({}, {"window": (-1, 3)}, "is negative"),
         ({}, {"window": (3, -1)}, "is negative"),
         ({"queries": 8}, {"lse": True}, "16 queries at a time"),
-        ({}, {"lse": True, "packed": True}, "16 queries at a time"),
         ({}, {"page": 0}, "pages of 0 keys"),
         ({}, {"page": -32}, "pages of -32 keys"),
         ({}, {"page": 48}, "pages of 48 keys"),

@@ -21,13 +21,16 @@ from pycute_xe.kernel import (
     Kernel,
     Load,
     Loop,
+    Map,
     Mma,
     Operand,
     Reorder,
+    Slot,
     Statement,
     Store,
     Tiles,
 )
+from pycute_xe.kernel.spec.expression import Where
 
 ARRIVE, WAIT = BarrierArrive(), BarrierWait()
 
@@ -123,3 +126,16 @@ def test_a_kind_that_no_table_knows_is_refused_by_name(gemm: Kernel) -> None:
     store = find(gemm, Store)
     with pytest.raises(KernelError, match="Doubling"):
         gemm.replace(store, (Doubling("tCrC"), store))
+
+
+@pytest.mark.parametrize("where", [False, True])
+def test_a_map_of_registers_of_another_length_says_which(where: bool) -> None:
+    kernel = cx.kernel.softmax_rows(tile=(64, 32), subgroups=4)
+    short = next(f for f in kernel.fragments if f.name == "top")
+    long = next(f for f in kernel.fragments if f.name == "x")
+    assert long.elements > short.elements
+    old = find(kernel, Fill)
+    value = Where(Index("m"), Index(None, 1), Slot("x"), Slot("top")) if where else Slot("x")
+    load = find(kernel, Load)
+    with pytest.raises(KernelError, match=r"each from the one of x at its place, and x has 512"):
+        kernel.replace(load, (load, Map(old.fragment, value)))

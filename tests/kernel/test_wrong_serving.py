@@ -70,6 +70,11 @@ WRONG: dict[str, Change] = {
     "adapters, expanding": moved("Y", 0),
     "routing, weights among all": moved("numbers", 0),
     "grouped routing": moved("bias", 0),
+    "rms_norm, s8": moved("w", 0),
+    "cache write, scales of heads, s8": moved("k_scale", 0),
+    "pages gathered": moved("D", 0),
+    "embedding": moved("W", 0),
+    "4-bit weights widened": moved("zero", 0),
 }
 
 OPEN = {"convolution of tokens", "grouped routing"} | {

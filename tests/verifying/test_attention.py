@@ -150,6 +150,13 @@ def test_barriers_of_pages_shared_by_subgroups_are_proved() -> None:
     assert answers["O values"] != "disproved"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("options", [{"page": 64}, {"causal": True}], ids=str)
+def test_packed_queries_with_shared_keys_are_proved(options: dict[str, Any]) -> None:
+    kernel = attention(*tilings(queries=8, keys=64, across=4), packed=True, **options)
+    assert proofs(kernel).answer == "proved"
+
+
 # ------------------------------------------------------------ parts of a tile
 
 PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -157,7 +157,10 @@ ODD: dict[str, dict[str, Any]] = {
     "need not begin with 0": {"counter": "inout"},
     "tickets are not counted one by one": {"by": 2},
     "by what ids": {"of": lambda j, t: looked("ids", 1 - j, t)},
-    "keep their tickets in one place": {"kept": lambda _, t: (FIRST, t), "used": lambda _, t: (FIRST, t)},
+    "keep their tickets in one place": {
+        "kept": lambda _, t: (FIRST, t),
+        "used": lambda _, t: (FIRST, t),
+    },
     "is used beside": {"used": lambda j, t: (j, LAST - t)},
     "may lie outside of taken": {"assumed": (ROOM,)},
 }

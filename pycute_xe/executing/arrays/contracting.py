@@ -16,41 +16,42 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import F32, VALUES, Evaluation, demand_room, summed
+from pycute_xe.executing.arrays.evaluation import F32, VALUES, Evaluation, summed
 from pycute_xe.executing.arrays.recording import recorded
 from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, joined, run_of, whole
 from pycute_xe.executing.arrays.values import (
+    Tests,
     Value,
     contract,
+    demand_room,
     gathered,
-    has_points,
     is_finite,
+    mask_of,
+    masked,
     numbers,
-    selected,
     taken,
+    zeroed,
 )
 from pycute_xe.holding.nodes import Call, Choice, Number, Summed
 from pycute_xe.kernel.arrays import Ints
 
-__all__ = ["product_value"]
+__all__ = ["Product", "product_value"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Product:
-    """Factors of float32; the product is zero but where tests are below zero, or are not."""
+class Product:
+    """Factors; their product is zero but where tests are below zero, or are not."""
 
     factors: tuple[Value, ...]
-    tests: tuple[tuple[Field, bool], ...] = ()
+    tests: Tests = ()
 
-    def times(self, other: _Product) -> _Product:
+    def times(self, other: Product) -> Product:
         """Return the product of two."""
-        return _Product((*self.factors, *other.factors), (*self.tests, *other.tests))
+        return Product((*self.factors, *other.factors), (*self.tests, *other.tests))
 
     def value(self) -> Value:
         """Multiply it out."""
-        factors = sorted(self.factors, key=lambda x: _room(x.axes))
-        out = reduce(_multiplied, factors) if factors else _number(1.0)
-        return _masked(out, self.tests)
+        return zeroed(_multiplied_out(self.factors), self.tests)
 
 
 def _number(value: float) -> Value:
@@ -70,18 +71,9 @@ def _multiplied(x: Value, y: Value) -> Value:
     return Value(axes, whole(_mul(x.over(axes), y.over(axes)), axes), F32)
 
 
-def _mask(tests: Sequence[tuple[Field, bool]], axes: Sequence[Axis]) -> Any:
-    return reduce(np.logical_and, (test.negative(axes) == holds for test, holds in tests))
-
-
-def _masked(value: Value, tests: Sequence[tuple[Field, bool]]) -> Value:
-    """Return a value that is zero where a test does not hold."""
-    if not tests:
-        return value
-    axes = joined((value.axes, *(test.axes for test, _ in tests)))
-    demand_room(axes)
-    nothing = np.zeros((1,) * len(axes), np.float32)
-    return Value(axes, selected(_mask(tests, axes), value.over(axes), nothing, axes), F32)
+def _multiplied_out(factors: Sequence[Value]) -> Value:
+    factors = sorted(factors, key=lambda x: _room(x.axes))
+    return reduce(_multiplied, factors) if factors else _number(1.0)
 
 
 # ------------------------------------------------------------ factors
@@ -95,7 +87,7 @@ def _is_sum(term: Lifted) -> bool:
     return term.kind is Summed and term.given[0] == "sum" and term.given[2] == F32
 
 
-def _product(ev: Evaluation, term: Lifted) -> _Product:
+def _product(ev: Evaluation, term: Lifted) -> Product:
     """Return the factors of a term."""
     if ev.outer is not None and ev.own.isdisjoint(term.names):
         return _product(ev.outer, term)
@@ -104,13 +96,13 @@ def _product(ev: Evaluation, term: Lifted) -> _Product:
         if ahead is not None and ahead.has(term):
             every = _product(ahead.ev, term)
             tests = tuple((ahead.field(test), holds) for test, holds in every.tests)
-            ev.products[term.number] = _Product(tuple(map(ahead.value, every.factors)), tests)
+            ev.products[term.number] = Product(tuple(map(ahead.value, every.factors)), tests)
         else:
             ev.products[term.number] = _factors(ev, term)
     return ev.products[term.number]
 
 
-def _factors(ev: Evaluation, term: Lifted) -> _Product:
+def _factors(ev: Evaluation, term: Lifted) -> Product:
     if term.kind is Call and term.given == ("mul", F32):
         one, other = (_product(ev, part) for part in term.parts)
         return one.times(other)
@@ -121,37 +113,36 @@ def _factors(ev: Evaluation, term: Lifted) -> _Product:
     if term.kind is Choice and any(map(_is_zero, term.parts)):
         holds = _is_zero(term.parts[1])
         test, one = ev.place(term.places[0]), term.parts[0 if holds else 1]
-        low, high = test.range if has_points(test) else (0, -1)
-        if (high < 0) if holds else (low >= 0):
+        if test.surely(holds):
             return _product(ev, one)
-        if (low >= 0) if holds else (high < 0):
-            return _Product((_number(0.0),))
-        return _product(ev, one).times(_Product((), ((test, holds),)))
+        if test.surely(not holds):
+            return Product((_number(0.0),))
+        return _product(ev, one).times(Product((), ((test, holds),)))
     value = ev.value(term)
-    return _Product((Value(value.axes, numbers(value, F32), F32),))
+    return Product((Value(value.axes, numbers(value, F32), F32),))
 
 
 # ------------------------------------------------------------ sums
 
 
-def _eliminated(ev: Evaluation, term: Lifted) -> _Product:
+def _eliminated(ev: Evaluation, term: Lifted) -> Product:
     """Return a sum: its factors and tests that do not depend on its variable are taken out."""
     inner, axis, bounds = ev.summed_over(term)
     body = _product(inner, term.parts[0])
-    body = body.times(_Product((), tuple((test, True) for test in bounds)))
+    body = body.times(Product((), tuple((test, True) for test in bounds)))
     mine = [x for x in body.factors if axis in x.axes]
     tests = [x for x in body.tests if axis in x[0].axes]
-    rest = _Product(
+    rest = Product(
         tuple(x for x in body.factors if axis not in x.axes),
         tuple(x for x in body.tests if axis not in x[0].axes),
     )
     if not axis.size:
-        return _Product((_number(0.0),))
+        return Product((_number(0.0),))
     if tests:
         rest = rest.times(_somewhere(tests, axis))
         axis, mine, tests = _cut(axis, mine, tests)
     made = _picked(mine, tests, axis) if tests else None
-    return rest.times(_Product(tuple(_total(mine, tests, axis)) if made is None else made))
+    return rest.times(Product(tuple(_total(mine, tests, axis)) if made is None else made))
 
 
 def _cut(
@@ -161,7 +152,7 @@ def _cut(
     own = [x for x in tests if x[0].axes == (axis,)]
     if not own:
         return axis, factors, tests
-    which: Ints = np.flatnonzero(whole(_mask(own, (axis,)), (axis,)))
+    which: Ints = np.flatnonzero(whole(mask_of(own, (axis,)), (axis,)))
     cut, first = Axis(which.size), run_of(which)
     index = which if first is None else slice(first, first + which.size)
     out: list[Value] = []
@@ -175,14 +166,14 @@ def _cut(
     return cut, out, rest
 
 
-def _somewhere(tests: list[tuple[Field, bool]], axis: Axis) -> _Product:
+def _somewhere(tests: list[tuple[Field, bool]], axis: Axis) -> Product:
     """Return the condition that a sum has terms, where there are points at which it has none."""
     axes = joined(test.axes for test, _ in tests)
-    any_of: Any = _mask(tests, axes).any(axis=axes.index(axis))
+    any_of: Any = mask_of(tests, axes).any(axis=axes.index(axis))
     if any_of.all():
-        return _Product(())
+        return Product(())
     own = tuple(x for x in axes if x is not axis)
-    return _Product((), ((Field(0, ((own, -whole(any_of, own).astype(np.int64)),)), True),))
+    return Product((), ((Field(0, ((own, -whole(any_of, own).astype(np.int64)),)), True),))
 
 
 def _picked(
@@ -190,7 +181,7 @@ def _picked(
 ) -> tuple[Value, ...] | None:
     """Return the terms that tests leave of a sum, None where they leave more than one of them."""
     axes = (axis, *(x for x in joined(test.axes for test, _ in tests) if x is not axis))
-    mask: Any = _mask(tests, axes)
+    mask: Any = mask_of(tests, axes)
     mask = whole(mask, axes) if mask.shape[0] != axis.size else mask
     if not factors or (mask.sum(axis=0) > 1).any():
         return None
@@ -198,14 +189,10 @@ def _picked(
     at = Field(0, ((axes[1:], whole(which, axes[1:])),)) if axes[1:] else Field(int(which))
     out: list[Value] = []
     for one in factors:
-        places = (at if x is axis else _line(x) for x in one.axes)
+        places = (at if x is axis else x.points for x in one.axes)
         own, elements = gathered(one.array, tuple(places))
         out.append(Value(own, elements, F32))
     return tuple(out)
-
-
-def _line(axis: Axis) -> Field:
-    return Field(0, (((axis,), np.arange(axis.size)),))
 
 
 def _total(factors: list[Value], tests: list[tuple[Field, bool]], axis: Axis) -> list[Value]:
@@ -213,7 +200,8 @@ def _total(factors: list[Value], tests: list[tuple[Field, bool]], axis: Axis) ->
     if not factors:
         factors = [Value((axis,), np.ones(axis.size, np.float32), F32)]
     if tests:
-        factors = _with_tests(factors, tests)
+        kept = masked(factors, tests)
+        factors = [zeroed(_multiplied_out(factors), tests)] if kept is None else list(kept)
     while len(factors) > 2 or (len(factors) == 2 and not _apart(*factors)):
         pairs = combinations(factors, 2)
         x, y = min(pairs, key=lambda pair: _room(joined((pair[0].axes, pair[1].axes))))
@@ -227,20 +215,6 @@ def _total(factors: list[Value], tests: list[tuple[Field, bool]], axis: Axis) ->
 def _apart(x: Value, y: Value) -> bool:
     """Whether the product of two factors has more axes than one of them."""
     return set(x.axes) != set(y.axes)
-
-
-def _with_tests(factors: list[Value], tests: list[tuple[Field, bool]]) -> list[Value]:
-    """Put tests into the factors that are the smallest with their axes.
-
-    What is not finite elsewhere would not be left out: all is multiplied out first then.
-    """
-    axes = set(joined(test.axes for test, _ in tests))
-    room = {id(x): _room(joined((x.axes, axes))) for x in factors}
-    inside = [x for x in factors if room[id(x)] == min(room.values())]
-    rest = [x for x in factors if not any(x is y for y in inside)]
-    if not all(map(is_finite, rest)):
-        return [_masked(reduce(_multiplied, factors), tests)]
-    return [*(_masked(x, tests) for x in inside), *rest]
 
 
 def product_value(ev: Evaluation, term: Lifted) -> Value:

@@ -33,11 +33,12 @@ from pycute_xe.executing.arrays.terms import (
 from pycute_xe.executing.arrays.values import (
     Value,
     converted,
+    demand_room,
     gathered,
-    has_points,
+    mask_of,
     numbers,
     of_dtype,
-    pieced,
+    put_together,
     selected,
     taken,
     widened,
@@ -70,7 +71,6 @@ __all__ = [
     "Evaluation",
     "Run",
     "Trip",
-    "demand_room",
     "looked_up",
     "reads",
     "summed",
@@ -78,9 +78,6 @@ __all__ = [
 
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
-ROOM = 1 << 28
-"""Elements of the largest array that is made."""
-
 
 Contents: TypeAlias = tuple[Array, Numeric, tuple[Field, ...]]
 """What a fragment holds, the type of it, and where the elements of a term lie in that."""
@@ -244,7 +241,7 @@ class Evaluation:
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
         at = tuple(self.env[name] for name in names)
-        if len(at) == 1 and at[0].is_whole and at[0].axes[0].size == table.size:
+        if len(at) == 1 and [x.size for x in at[0].axes] == [table.size] and at[0].line[1] == 0:
             return Field(0, ((at[0].axes, table),))
         axes, entries = gathered(table, at)
         return Field(0, ((axes, entries),)) if axes else Field(int(entries))
@@ -377,7 +374,7 @@ class _Over:
         if length.parts and not masked:
             counts = np.maximum(length.over((self.axis,)), 0)
         else:
-            most = length.range[1] if has_points(length) else 0
+            most = 0 if length.surely(True) else length.range[1]
             counts = np.full(self.axis.size, max(0, most))
         if counts.max(initial=0) > MOST_TRIPS:
             raise undecided(f"{bound[0]} takes too many values")
@@ -497,9 +494,10 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         axes = (*axes, axis)
     demand_room(axes)
     values: Array = Value(body.axes, array, numeric).over(axes)
-    if not all(test.range[1] < 0 for test in tests if axis.size):
-        mask: Any = reduce(np.logical_and, (test.negative(axes) for test in tests))
-        values = selected(mask, values, np.full((1,) * len(axes), nothing, array.dtype), axes)
+    left = [(test, True) for test in tests if not test.surely(True)]
+    if left:
+        otherwise = np.full((1,) * len(axes), nothing, array.dtype)
+        values = selected(mask_of(left, axes), values, otherwise, axes)
     return summed(Value(axes, whole(values, axes), numeric), axis, how)
 
 
@@ -519,12 +517,9 @@ def _choice(
     ev: Evaluation, term: Lifted, asked: Callable[[Evaluation, Lifted], Value] = Evaluation.value
 ) -> Value:
     test = ev.place(term.places[0])
-    if has_points(test):
-        low, high = test.range
-        if high < 0:
-            return asked(ev, term.parts[0])
-        if low >= 0:
-            return asked(ev, term.parts[1])
+    for part, holds in zip(term.parts, (True, False), strict=True):
+        if test.surely(holds):
+            return asked(ev, part)
     below = test.negative(test.axes)
     if below.all():
         return asked(ev, term.parts[0])
@@ -561,13 +556,15 @@ def _pieced(axis: Axis, sides: Sequence[tuple[Value, Ints]]) -> Value:
     numeric = reduce(_common, (value.type for value, _ in sides))
     axes = joined([*sorted((value.axes for value, _ in sides), key=len, reverse=True), (axis,)])
     demand_room(axes)
-    arrays = (spread(numbers(v, numeric), v.axes, axes) for v, _ in sides)
-    if all(value.type == numeric for value, _ in sides):
-        arrays = (value.over(axes) for value, _ in sides)
-    starts = ((which, run_of(which)) for _, which in sides)
-    where = tuple(w if first is None else slice(first, first + w.size) for w, first in starts)
-    shape = tuple(one.size for one in axes)
-    return Value(axes, pieced(shape, axes.index(axis), where, *arrays), numeric)
+    same = all(value.type == numeric for value, _ in sides)
+    mode, parts, where = axes.index(axis), list[Array](), list[Any]()
+    for value, which in sides:
+        array = value.over(axes) if same else spread(numbers(value, numeric), value.axes, axes)
+        first = run_of(which)
+        index = which if first is None else slice(first, first + which.size)
+        where.append((*(slice(None),) * mode, index))
+        parts.append(taken(array, where[-1]) if array.shape[mode] > 1 else array)
+    return Value(axes, put_together(tuple(x.size for x in axes), tuple(where), *parts), numeric)
 
 
 def _common(one: Numeric, other: Numeric) -> Numeric:
@@ -584,12 +581,6 @@ def _state(ev: Evaluation, term: Lifted) -> Value:
     array, numeric, places = ev.state(term)
     axes, elements = gathered(array, places)
     return Value(axes, elements, numeric)
-
-
-def demand_room(axes: tuple[Axis, ...]) -> None:
-    """Refuse, as undecided, an array over axes that would have more than `ROOM` elements."""
-    if prod(axis.size for axis in axes) > ROOM:
-        raise undecided("an array would have more elements than are kept")
 
 
 # `products` adds those of sums of products.

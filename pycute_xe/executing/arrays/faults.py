@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
 from pycute_xe.executing.arrays.evaluation import Run
-from pycute_xe.executing.arrays.terms import (
-    Axis,
-    Field,
-    Points,
-    constants,
-    index_field,
-    points_of,
-)
+from pycute_xe.executing.arrays.terms import Axis, Field, Points, constants, index_field, points_of
 from pycute_xe.holding.contents import Around, Followed, situated
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.exploration import disorder, has_roles

@@ -10,7 +10,7 @@ computed is the same share a place: the row of a query, not the lanes that hold 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count as counted
 from typing import Any, TypeAlias
@@ -27,6 +27,7 @@ from pycute_xe.executing.arrays.terms import (
     names_of,
     separated,
 )
+from pycute_xe.holding.columns import distinct
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -84,17 +85,17 @@ def boxed(columns: Sequence[Ints]) -> tuple[list[list[int]], Ints]:
     sizes = [int(n.max()) + 1 if n.size else 0 for n in numbers]
     groups = [[i] for i, size in enumerate(sizes) if size > 1]
     whole = numbered([numbers[g[0]] for g in groups], columns[0].size)
-    distinct = int(whole.max()) + 1 if whole.size else 0
-    if groups and distinct != int(np.prod([sizes[g[0]] for g in groups])):
+    every = int(whole.max()) + 1 if whole.size else 0
+    if groups and every != int(np.prod([sizes[g[0]] for g in groups])):
         groups = [[g[0] for g in groups]]
-        keys, shape = [whole], [distinct]
+        keys, shape = [whole], [every]
     else:
         keys, shape = [numbers[g[0]] for g in groups], [sizes[g[0]] for g in groups]
     flat: Ints = np.zeros(columns[0].size, np.int64)
     for key, size in zip(keys, shape, strict=True):
         flat = flat * size + key
     order = np.argsort(flat, kind="stable")
-    counts = np.bincount(flat, minlength=distinct)
+    counts = np.bincount(flat, minlength=every)
     if counts.size and (counts != counts[0]).any():
         raise undecided("some places are written by more registers than others")
     rank = int(counts[0]) if counts.size else 0
@@ -163,7 +164,7 @@ def _columns_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[Part,
     pairs = [(part, state) for part in needed for state in _states_in(*part)]
     for _ in range(len(needed) + 2):
         changed = [
-            _add(columns_of[part], column.label, _gathered(column.numbers, state))
+            _add(columns_of[part], column.label, _gathered(lifter, column.numbers, state))
             for part, state in pairs
             for column in tuple(columns_of[_part(state)])
         ]
@@ -222,9 +223,20 @@ def _add(columns: list[_Column], label: str, column: Ints) -> bool:
     return True
 
 
-def _gathered(column: Ints, state: State) -> Ints:
+def _gathered(lifter: Lifter, column: Ints, state: State) -> Ints:
     """Return what tells registers apart that read others, of which a column is known."""
-    return _first(state.picked(column))
+    few, select = _few(lifter, state)
+    return _first(few.picked(column))[:, select]
+
+
+def _few(lifter: Lifter, state: State) -> tuple[State, Ints | slice]:
+    """Return a state with what its positions hold once each, and which of these each holds."""
+    if not state.bound or state.subgroup is not None:
+        return state, slice(None)
+    if id(state) not in lifter.few:
+        first, select = distinct(state.which.reshape(len(state.which), -1))
+        lifter.few[id(state)] = state, replace(state, which=state.which[first]), select
+    return lifter.few[id(state)][1:]
 
 
 def _first(table: Ints) -> Ints:
@@ -367,19 +379,19 @@ class _Walk:
             self.known[id(node)] = node, LIFTS[type(node)](self, node)
         return self.known[id(node)][1]
 
-    def table(self, base: Index, table: Ints, select: Ints | None, bound: tuple[str, ...]) -> Place:
+    def table(
+        self, base: Index, table: Ints, select: Ints | slice, bound: tuple[str, ...]
+    ) -> Place:
         """Return a place: an index plus ``table[s, select[p], …]``, the last axes are ``bound``."""
         corner = (0,) * len(bound)
         own = table[(..., *corner)]
-        column = own if select is None else own[:, select]
-        column = np.broadcast_to(column, self.space.shape)
+        column = np.broadcast_to(own[:, select], self.space.shape)
         offset, rest = apart_of(table, len(bound))
         if rest is None:
             entries = self.space.index.size * int(np.prod(table.shape[2:]))
             if entries > ROOM:
                 raise undecided("a place mixes too many variables")
-            whole = table if select is None else table[:, select]
-            whole = np.broadcast_to(whole, (*self.space.shape, *table.shape[2:]))
+            whole = np.broadcast_to(table[:, select], (*self.space.shape, *table.shape[2:]))
             flat = whole.reshape(-1, *table.shape[2:])[self.space.index]
             constant, parts = separated(flat)
             names = (*self.space.names, *bound)
@@ -507,8 +519,9 @@ def _state(walk: _Walk, node: State) -> Lifted:
     space = space_of(walk.lifter, recurrence, node.name)
     coordinates = coordinates_of(space)
     places: list[Place] = []
+    few, select = _few(walk.lifter, node)
     for numbers in coordinates:
-        places.append(walk.table(Index(), node.picked(numbers), None, node.bound))
+        places.append(walk.table(Index(), few.picked(numbers), select, node.bound))
     places += [walk.place(value, ()) for _, value in node.at]
     outer = tuple(var for var, _ in node.at)
     names = frozenset({named(recurrence)}) if not node.behind else frozenset[str]()

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from pycute_xe.converting import host_dtype
-from pycute_xe.executing.arrays.contracting import product_value
-from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run, demand_room
-from pycute_xe.executing.arrays.terms import (
-    Axis,
-    Field,
-    Lifted,
-    joined,
-)
+from pycute_xe.executing.arrays.contracting import Product, product_value
+from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run
+from pycute_xe.executing.arrays.terms import Axis, Field, Lifted
 from pycute_xe.executing.arrays.values import (
     Value,
     contract,
     converted,
     gathered,
-    has_points,
     is_finite,
-    selected,
+    masked,
     widened,
 )
 from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, Summed, undecided
@@ -30,15 +22,6 @@ from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 __all__ = ["product_of"]
-
-
-@dataclass(frozen=True)
-class _Product:
-    """Two factors, one of them None for one; and conditions, each an index below zero or not."""
-
-    x: Value
-    y: Value | None
-    tests: tuple[tuple[Field, bool], ...] = ()
 
 
 def _accumulated(ev: Evaluation, term: Lifted) -> Value:
@@ -58,9 +41,11 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     if narrow and len(products) > 1 and turns:
         raise undecided("several products are added by turns, each rounded")
     for axis, one in products:
-        x, y = _masked(one)
-        if y is None:
-            y = Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
+        factors = masked(one.factors, one.tests)
+        if factors is None:
+            raise undecided("a condition leaves out products with what is not finite")
+        x, *rest = factors
+        y = rest[0] if rest else Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
         total = contract(x, y, axis, numeric, step or axis.size or 1, total)
     if total is None:
         return Value((), np.zeros((), host_dtype(numeric)), numeric)
@@ -69,57 +54,29 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     return total
 
 
-def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
+def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, Product]]:
     """Return the products that a sum is made of, and what each is summed over."""
     inner, axis, tests = ev.summed_over(term)
-    masks = tuple((test, True) for test in tests)
-    products = _products(inner, term.parts[0])
-    return [(axis, replace(one, tests=(*one.tests, *masks)) if masks else one) for one in products]
+    bounds = Product((), tuple((test, True) for test in tests))
+    return [(axis, one.times(bounds)) for one in _products(inner, term.parts[0])]
 
 
-def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
+def _products(ev: Evaluation, body: Lifted) -> list[Product]:
     """Return the products that a body is the sum of, each under its conditions."""
     if body.kind is Call and body.given[0] == "mul" and body.given[1] is None:
-        x, y = (ev.factor(part) for part in body.parts)
-        return [_Product(x, y)]
+        return [Product(tuple(map(ev.factor, body.parts)))]
     if body.kind is not Choice:
-        return [_Product(ev.value(body), None)]
+        return [Product((ev.value(body),))]
     test = ev.place(body.places[0])
-    out: list[_Product] = []
+    out: list[Product] = []
     for side, holds in zip(body.parts, (True, False), strict=True):
         if side.kind is Number and side.given[0] == 0:
             continue
-        low, high = test.range if has_points(test) else (0, -1)
-        if (low >= 0) if holds else (high < 0):
+        if test.surely(not holds):
             continue
-        always = (high < 0) if holds else (low >= 0)
-        for one in _products(ev, side):
-            tests = one.tests if always else (*one.tests, (test, holds))
-            out.append(replace(one, tests=tests))
+        mine = Product((), () if test.surely(holds) else ((test, holds),))
+        out += (one.times(mine) for one in _products(ev, side))
     return out
-
-
-def _masked(product: _Product) -> tuple[Value, Value | None]:
-    """Put conditions into the smaller factor that has their axes."""
-    x, y = product.x, product.y
-    for test, holds in product.tests:
-        if has_points(test) and (test.range[1] < 0 if holds else test.range[0] >= 0):
-            continue
-        first = y is None or _room(x, test) <= _room(y, test)
-        one, other = (x, y) if first or y is None else (y, x)
-        if other is not None and other.type.kind == "float" and not is_finite(other):
-            raise undecided("a condition leaves out products with what is not finite")
-        axes = joined((one.axes, test.axes))
-        demand_room(axes)
-        kept = test.negative(axes) == holds
-        nothing = np.zeros((1,) * len(axes), one.array.dtype)
-        made = Value(axes, selected(kept, one.over(axes), nothing, axes), one.type)
-        x, y = (made, other) if first else (x, made)
-    return x, y
-
-
-def _room(value: Value, test: Field) -> int:
-    return int(np.prod([a.size for a in joined((value.axes, test.axes))], dtype=np.int64))
 
 
 def product_of(term: Lifted) -> tuple[str, str] | None:
@@ -151,10 +108,7 @@ def _part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
         for leaf, (_, along, _) in zip(leaves, ends, strict=True)
     )
     shape = tuple(ev.run.memory[name].shape[1 - along] for name, along, _ in ends)
-    inside = all(
-        has_points(place) and place.range[0] >= 0 and place.range[1] < extent
-        for place, extent in zip(across, shape, strict=True)
-    )
+    inside = all(place.inside(n) for place, n in zip(across, shape, strict=True))
     key = "product", term.given, tuple((name, along, at.tobytes()) for name, along, at in ends)
     if tests or (not inside and not _all_finite(ev.run, ends)):
         return None
@@ -170,8 +124,7 @@ def _whole_product(
     over = Axis(ends[0][2].size)
     values: list[Value] = []
     for (name, along, at), extent in zip(ends, shape, strict=True):
-        line = Field(0, (((Axis(extent),), np.arange(extent)),))
-        places = (Field(0, (((over,), at),)), line)
+        places = (Field(0, (((over,), at),)), Axis(extent).points)
         array, numeric = run.wide(name)
         axes, elements = gathered(array, places if along == 0 else places[::-1])
         values.append(Value(axes, elements, numeric))

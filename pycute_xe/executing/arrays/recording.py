@@ -16,7 +16,7 @@ import numpy as np
 
 from pycute_xe.kernel.arrays import Array
 
-__all__ = ["Changed", "Recorded", "Tape", "decided", "recorded", "shaped", "unrecorded"]
+__all__ = ["Changed", "Recorded", "Tape", "decided", "recorded", "shaped"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +55,11 @@ class Recorded:
     def size(self) -> int:
         """How many elements it has."""
         return self.array.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How many bytes apart its elements lie."""
+        return self.array.strides
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -134,9 +139,8 @@ class Tape:
 
 def _taker(places: tuple[int, ...]) -> Callable[[list[Any]], Any]:
     """Return what takes the values at some places, one or more."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return itemgetter(slice(places[0], places[0] + 1))
+    first, *more = places
+    return itemgetter(first, *more) if more else itemgetter(slice(first, first + 1))
 
 
 def _room(value: Any) -> int:
@@ -178,11 +182,6 @@ def shaped(array: Array, shape: tuple[int, ...]) -> Array:
 @recorded
 def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
-
-
-def unrecorded(array: Array) -> Array:
-    """Return an array itself, of which a tape must not learn numbers: where it lies in memory."""
-    return array.array if isinstance(array, Recorded) else array
 
 
 def decided(test: Callable[[Array], bool], array: Array) -> bool:

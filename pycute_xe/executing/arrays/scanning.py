@@ -15,17 +15,10 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.evaluation import (
-    Evaluation,
-    Run,
-    Trip,
-    reads,
-)
+from pycute_xe.executing.arrays.evaluation import Evaluation, Run, Trip, reads
 from pycute_xe.executing.arrays.lifting import (
-    is_inside,
     needed_by,
     outside_of,
-    reached,
     space_of,
     steps_of,
 )
@@ -46,11 +39,12 @@ from pycute_xe.executing.arrays.terms import (
 from pycute_xe.executing.arrays.values import gathered
 from pycute_xe.holding.elements import Recurrence
 from pycute_xe.holding.nodes import undecided
+from pycute_xe.kernel import Loop
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
 
-__all__ = ["Part", "Scan", "asked_of", "is_own", "kept_of", "scan_of"]
+__all__ = ["Part", "Scan", "asked_of", "is_own", "kept_of", "scan_of", "trips_of"]
 
 # ------------------------------------------------------------ coordinates
 
@@ -204,15 +198,7 @@ class Scan:
     @cached_property
     def trips(self) -> range:
         """The trips that some work-groups do."""
-        loop, look_up = self.recurrence.loop, self.run.look_up
-        start, stop = (index_field(i, self.env, look_up) for i in (loop.start, loop.stop))
-        return trips(loop, start.range[0], max(start.range[0], stop.range[1]))
-
-    @property
-    def nests(self) -> bool:
-        """Whether recurrences inside of it need its state, and are followed in its trips."""
-        every = reached(self.recurrence, tuple(self.parts))
-        return any(is_inside(one, self.recurrence) for one, _ in every)
+        return trips_of(self.run, self.recurrence.loop, self.env)[0]
 
     def _free(self, bundles: Iterable[tuple[Key, ...]]) -> set[Key]:
         """Return the keys along which a point's state needs no other's, and stores alone ask."""
@@ -250,7 +236,7 @@ def _number_of(group: Points, env: Mapping[str, Field]) -> Field:
         first = group.columns[names[0]]
         if first.size and (np.diff(first) == 1).all():
             number = env[names[0]] + Field(-int(first[0]))
-            if number.range[0] < 0 or number.range[1] >= first.size:
+            if not number.inside(first.size):
                 raise _absent()
             return number
     axes = joined(env[name].axes for name in names)
@@ -293,6 +279,12 @@ def kept_of(run: Run, recurrence: Recurrence) -> frozenset[str]:
     return frozenset(x.given[1] for x in states if x.number not in own or var in x.given[3])
 
 
+def trips_of(run: Run, loop: Loop, env: Mapping[str, Field]) -> tuple[range, Field, Field]:
+    """Return the trips of a loop that are done anywhere, and where they begin and end."""
+    start, stop = (index_field(i, env, run.look_up) for i in (loop.start, loop.stop))
+    return trips(loop, start.range[0], max(start.range[0], stop.range[1])), start, stop
+
+
 def scan_of(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> Scan:
     """Return a recurrence in coordinates: of a block of work-groups, inside some trips."""
     groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
@@ -312,7 +304,7 @@ def scan_of(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> Scan:
     for i in sorted({key for part in parts.values() for key in part.keys if isinstance(key, int)}):
         axes[i] = Axis(groups[i].size)
         env |= groups[i].with_axis(axes[i])
-        env[_numbered(recurrence, i)] = Field(0, (((axes[i],), np.arange(axes[i].size)),))
+        env[_numbered(recurrence, i)] = axes[i].points
     for part in parts.values():
         pairs = zip(part.space.names, part.space.index.shape, strict=True)
         env |= part.space.env(tuple(axes.setdefault(name, Axis(count)) for name, count in pairs))

@@ -226,7 +226,7 @@ class Written:
     @property
     def stores(self) -> bool:
         """Whether it stores anything."""
-        return all(axis.size for place in self.at for axis in place.axes)
+        return all(place.has_points for place in self.at)
 
     def reaches_new(self, touched: NDArray[np.bool_]) -> bool:
         """Whether none of its places is touched; they are from now on."""
@@ -417,9 +417,7 @@ def _one_each(at: tuple[Field, ...], shape: Sequence[int]) -> bool:
     """Whether every element has one place, inside: of modes that axes choose together, too."""
     near: list[tuple[set[Axis], list[int]]] = []
     for mode, place in enumerate(at):
-        if not all(axis.size for axis in place.axes):
-            return False
-        if place.range[0] < 0 or place.range[1] >= shape[mode]:
+        if not place.inside(shape[mode]):
             return False
         mine = [x for x in near if x[0] & set(place.axes)]
         joint = (

@@ -75,6 +75,11 @@ class Axis:
 
     size: int
 
+    @property
+    def points(self) -> Field:
+        """The number of each of its points."""
+        return Field(0, (((self,), np.arange(self.size)),))
+
 
 @dataclass(frozen=True, eq=False)
 class Field:
@@ -151,16 +156,33 @@ class Field:
             out = out + Field(0, (_moved(axes, numbers, change),))
         return out
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether it counts the points of one axis."""
-        return len(self.axes) == 1 and self.line[1] == 0
+    def folded(self) -> Field:
+        """Return the field with parts that are the same everywhere in its offset."""
+        same = [bool(x.size) and not (x != x.flat[0]).any() for _, x in self.parts]
+        more = sum(int(x.flat[0]) for (_, x), one in zip(self.parts, same, strict=True) if one)
+        rest = (part for part, one in zip(self.parts, same, strict=True) if not one)
+        return Field(self.offset + more, tuple(rest))
 
     @cached_property
     def line(self) -> tuple[Ints, int | None]:
         """The numbers one after the other; the first of them, where they follow on one another."""
         flat = self.over(self.axes).reshape(-1)
         return flat, run_of(flat)
+
+    def surely(self, holds: bool) -> bool:
+        """Whether it is below zero at every point, or at none; of no points both are so."""
+        if not self.has_points:
+            return True
+        return self.range[1] < 0 if holds else self.range[0] >= 0
+
+    def inside(self, extent: int) -> bool:
+        """Whether it has points, and every one is of so many from 0 on."""
+        return self.has_points and self.range[0] >= 0 and self.range[1] < extent
+
+    @property
+    def has_points(self) -> bool:
+        """Whether no axis of it is empty."""
+        return all(axis.size for axis in self.axes)
 
     @cached_property
     def range(self) -> tuple[int, int]:
@@ -310,7 +332,8 @@ class Points:
 
     def with_axis(self, axis: Axis) -> dict[str, Field]:
         """Return the variables as fields over an axis of these points."""
-        return {name: _on(axis, numbers) for name, numbers in self.columns.items()}
+        columns = self.columns.items()
+        return {name: Field(0, (((axis,), numbers),)).folded() for name, numbers in columns}
 
     def some(self, which: Ints) -> Points:
         """Return some of the points."""
@@ -336,12 +359,6 @@ class Points:
             columns |= {name: np.tile(column, size) for name, column in group.columns.items()}
             size *= group.size
         return cls(columns)
-
-
-def _on(axis: Axis, numbers: Ints) -> Field:
-    if numbers.size and not (numbers != numbers[0]).any():
-        return Field(int(numbers[0]))
-    return Field(0, (((axis,), numbers),))
 
 
 def constants(sizes: Mapping[str, int]) -> dict[str, Field]:
@@ -473,10 +490,7 @@ class Registers:
 
     def env(self, axes: tuple[Axis, ...]) -> dict[str, Field]:
         """Return the coordinates as fields, each over its axis."""
-        out = {
-            name: Field(0, (((axis,), np.arange(axis.size)),))
-            for name, axis in zip(self.names, axes, strict=True)
-        }
+        out = {name: axis.points for name, axis in zip(self.names, axes, strict=True)}
         subgroups = np.broadcast_to(self.subgroups[:, None], self.shape)
         offset, parts = separated(subgroups.reshape(-1)[self.index])
         named = tuple((tuple(axes[a] for a in which), x) for which, x in parts)
@@ -487,7 +501,8 @@ class Registers:
 class Lifter:
     """Makes terms in coordinates; ``spaces`` are those of the recurrences met so far.
 
-    ``states`` are the terms of state in what is stored, and in what recurrences do.
+    ``states`` are the terms of state in what is stored, and in what recurrences do, ``few`` nodes
+    of state with what their positions hold once each.
     """
 
     subgroups: int
@@ -501,6 +516,9 @@ class Lifter:
     )
     names: dict[object, str] = field(default_factory=dict[object, str])
     states: tuple[Lifted, ...] = ()
+    few: dict[int, tuple[State, State, Ints | slice]] = field(
+        default_factory=dict["int", "tuple[State, State, Ints | slice]"]
+    )
     stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
         default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
     )

@@ -16,36 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.executing.arrays.evaluation import (
-    Ahead,
-    Contents,
-    Evaluation,
-    Run,
-    demand_room,
-)
-from pycute_xe.executing.arrays.lifting import (
-    is_inside,
-    named,
-    reached,
-)
+from pycute_xe.executing.arrays.evaluation import Ahead, Contents, Evaluation, Run
+from pycute_xe.executing.arrays.lifting import is_inside, named, reached
 from pycute_xe.executing.arrays.recording import Recorded, recorded
-from pycute_xe.executing.arrays.scanning import Part, Scan, asked_of, is_own, kept_of, scan_of
-from pycute_xe.executing.arrays.terms import (
-    Axis,
-    Field,
-    Lifted,
-    Place,
-    Points,
-    index_field,
-    joined,
-    run_of,
+from pycute_xe.executing.arrays.scanning import (
+    Part,
+    Scan,
+    asked_of,
+    is_own,
+    kept_of,
+    scan_of,
+    trips_of,
 )
-from pycute_xe.executing.arrays.values import Value, as_type, put, selected
+from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, Place, Points, joined, run_of
+from pycute_xe.executing.arrays.values import (
+    Value,
+    as_type,
+    demand_room,
+    put,
+    put_together,
+    selected,
+)
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import Choice, undecided
 from pycute_xe.kernel import Loop
 from pycute_xe.kernel.arrays import Array, Ints
-from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric
 
 __all__ = ["over"]
@@ -117,10 +112,12 @@ def _blocks(scan: Scan) -> list[_Block]:
     for own, line, split in zip(groups, scan.lines, splits, strict=True):
         if not split:
             rows *= prod(own) if columns & set(line.keys) else line.size
+    every = reached(scan.recurrence, tuple(scan.parts))
+    nests = any(is_inside(one, scan.recurrence) for one, _ in every)  # and need its state
     left = max(1, BLOCK // rows)
     ranges: list[list[range]] = []
     for line, split in reversed(list(zip(scan.lines, splits, strict=True))):
-        split = split and not scan.nests
+        split = split and not nests
         size = -(-line.size // -(-line.size // left)) if split else line.size  # even parts
         left = max(1, left // size) if split else left
         ranges.insert(0, [range(i, min(i + size, line.size)) for i in range(0, line.size, size)])
@@ -138,11 +135,11 @@ def _followed(scan: Scan) -> tuple[dict[str, Array], dict[str, Array]]:
         own = scan.lines_of(part)
         shape = tuple(scan.lines[i].size for i in own)
         into = tuple(tuple(slice(x.ranges[i].start, x.ranges[i].stop) for i in own) for x in blocks)
-        out[0][name] = _put_together(shape, into, *(state[name] for state, _ in ended))
+        out[0][name] = put_together(shape, into, *(state[name] for state, _ in ended))
         if name in scan.kept:
             whole, every = (len(scan.trips) + 1, *shape), slice(None)
             into = tuple((every, *where) for where in into)
-            out[1][name] = _put_together(whole, into, *(kept[name] for _, kept in ended))
+            out[1][name] = put_together(whole, into, *(kept[name] for _, kept in ended))
     return out
 
 
@@ -159,7 +156,8 @@ class _Kept:
         if self.array is None:
             self.states.append(state)
             if isinstance(state, Recorded) or len(self.states) == self.count:
-                self.array = _begun(self.count, *self.states)
+                shape = self.count, *state.shape
+                self.array = put_together(shape, (*range(len(self.states)),), *self.states)
         else:
             put(self.array, self.number, state)
         self.number += 1
@@ -170,24 +168,6 @@ class _Kept:
         if self.array is None:
             raise undecided("a loop does fewer trips than are asked for")
         return self.array
-
-
-@recorded
-def _begun(count: int, *states: Array) -> Array:
-    out = np.empty((count, *states[0].shape), states[0].dtype)
-    for i, state in enumerate(states):
-        out[i] = state
-    return out
-
-
-@recorded
-def _put_together(
-    shape: tuple[int, ...], into: tuple[tuple[slice, ...], ...], *parts: Array
-) -> Array:
-    out = np.empty(shape, parts[0].dtype)
-    for where, part in zip(into, parts, strict=True):
-        out[where] = part
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +215,7 @@ class _Block:
         for line, axis, some in zip(scan.lines, self.lines, ranges, strict=True):
             for key, column in zip(line.keys, line.columns, strict=True):
                 change[scan.axes[key]] = axis, column[some.start : some.stop]
-        self.env = {name: _folded(one.moved(change)) for name, one in scan.env.items()}
+        self.env = {name: one.moved(change).folded() for name, one in scan.env.items()}
         self.outer = Evaluation(scan.run, self.env, inside=scan.inside)
         parts = scan.parts.items()
         self.axes = {n: tuple(self.lines[i] for i in scan.lines_of(part)) for n, part in parts}
@@ -249,14 +229,12 @@ class _Block:
     def trips(self) -> Iterator[_Done | None]:
         """Yield the trips: those that some points do, and all of which state is kept."""
         loop, run = self.scan.recurrence.loop, self.scan.run
-        start, stop = (index_field(i, self.env, run.look_up) for i in (loop.start, loop.stop))
-        every = self.scan.trips
-        if not self.scan.kept:
-            every = trips(loop, start.range[0], max(start.range[0], stop.range[1]))
+        own, start, stop = trips_of(run, loop, self.env)
+        every = self.scan.trips if self.scan.kept else own
         axis, room = Axis(len(every)), max(prod(x.size for x in own) for own in self.axes.values())
         ahead = None
         if axis.size >= MANY and axis.size * room <= AHEAD:
-            env = {**self.env, loop.var: Field(every.start, (((axis,), np.arange(axis.size)),))}
+            env = {**self.env, loop.var: axis.points + Field(every.start)}
             own = frozenset({loop.var})
             ahead = Ahead(
                 Evaluation(run, env, self.outer, own), axis, 0, named(self.scan.recurrence)
@@ -288,7 +266,7 @@ class _Block:
             return _Done(every) if which.size else None
         axis, first = Axis(which.size), run_of(which)
         change = {along: (axis, which)}
-        moved = {name: _folded(x.moved(change)) for name, x in env.items() if along in x.axes}
+        moved = {name: x.moved(change).folded() for name, x in env.items() if along in x.axes}
         own = frozenset(moved) | self.own
         some = which if first is None else slice(first, first + which.size)
         some_of = replace(every, env=env | moved, own=own, ahead=None)
@@ -367,15 +345,6 @@ def _guard(parts: Iterable[Part]) -> Place | None:
         places[place.base, tables] = place
     first, *others = places.values()
     return None if others else first
-
-
-def _folded(field: Field) -> Field:
-    """Return a field whose parts that are the same everywhere are in its offset."""
-    out = Field(field.offset)
-    for axes, numbers in field.parts:
-        same = numbers.size and not (numbers != numbers.flat[0]).any()
-        out = out + (Field(int(numbers.flat[0])) if same else Field(0, ((axes, numbers),)))
-    return out
 
 
 def _whole(value: Value, axes: tuple[Axis, ...], numeric: Numeric) -> Array:

@@ -8,16 +8,19 @@ several terms are elements of are computed once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.recording import decided, recorded, unrecorded
+from pycute_xe.executing.arrays.recording import decided, recorded
 from pycute_xe.executing.arrays.terms import Axis, Field, arranged, joined, spread, whole
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
@@ -27,12 +30,16 @@ __all__ = [
     "Value",
     "as_type",
     "gathered",
-    "has_points",
     "is_finite",
+    "masked",
     "numbers",
-    "pieced",
+    "put_together",
     "scattered",
     "contract",
+    "demand_room",
+    "mask_of",
+    "Tests",
+    "zeroed",
 ]
 
 
@@ -131,13 +138,6 @@ class Value:
     array: Array
     type: Numeric
 
-    def wide(self, axis: Axis) -> Value:
-        """Return the value with one axis more, along which it is the same."""
-        if axis in self.axes:
-            return self
-        axes = (*self.axes, axis)
-        return Value(axes, self.whole(axes), self.type)
-
     def over(self, axes: tuple[Axis, ...]) -> Array:
         """Return the array over more axes, of extent 1 where it is the same."""
         return spread(self.array, self.axes, axes)
@@ -173,9 +173,9 @@ def taken(array: Array, index: Any) -> Array:
 
 
 @recorded
-def put(array: Array, index: Any, new: Array, add: bool = False) -> None:
-    """Put elements into an array, or add them there."""
-    array[index] = array[index] + new if add else new
+def put(array: Array, index: Any, new: Array) -> None:
+    """Put elements into an array."""
+    array[index] = new
 
 
 def selected(mask: Array, then: Array, otherwise: Array, axes: tuple[Axis, ...]) -> Array:
@@ -204,12 +204,11 @@ _where = recorded(np.where)
 
 
 @recorded
-def pieced(shape: tuple[int, ...], mode: int, where: tuple[Any, ...], *arrays: Array) -> Array:
-    """Return an array that along a mode is one of several, each at places of its own."""
-    out = np.empty(shape, arrays[0].dtype)
-    for index, array in zip(where, arrays, strict=True):
-        own = (*(slice(None),) * mode, index)
-        out[own] = array[own] if array.shape[mode] > 1 else array
+def put_together(shape: tuple[int, ...], where: tuple[Any, ...], *parts: Array) -> Array:
+    """Return an array of which each part is at places of its own."""
+    out = np.empty(shape, parts[0].dtype)
+    for index, part in zip(where, parts, strict=True):
+        out[index] = part
     return out
 
 
@@ -264,7 +263,7 @@ def _flat(array: Array, places: tuple[Field, ...]) -> tuple[Array, tuple[Field, 
     for i, (one, other) in enumerate(pairwise(places)):
         pair = zip((one, other), array.shape[i : i + 2], strict=True)
         shared = set(one.axes) & set(other.axes)
-        if shared and all(has_points(x) and x.range[0] >= 0 and x.range[1] < n for x, n in pair):
+        if shared and all(x.inside(n) for x, n in pair):
             wide = array.shape[i + 1]
             shape = *array.shape[:i], array.shape[i] * wide, *array.shape[i + 2 :]
             array = arranged(array, None, shape)
@@ -321,46 +320,36 @@ def _padded(array: Array, shape: tuple[int, ...], into: tuple[slice | Ints, ...]
 def scattered(
     array: Array, places: tuple[Field, ...], value: Value, axes: tuple[Axis, ...], add: bool
 ) -> None:
-    """Put a value at places of an array, which all lie inside and apart; or add it there."""
+    """Put a value at places of an array, which all lie inside and apart; or add it there.
+
+    Runs of modes that axes choose alone are put at once.
+    """
     new = value.whole(axes)
     every = [axis for place in places for axis in place.axes]
-    if len(every) != len(set(every)) or set(every) != set(axes):
-        _scattered_together(array, places, new, axes, add)
-        return
-    lines = [place.line for place in places]
-    new = arranged(new, [axes.index(a) for a in every], tuple(at.size for at, _ in lines))
-    if sum(first is None for _, first in lines) > 1:
-        put(array, np.ix_(*(at for at, _ in lines)), new, add)
-        return
-    runs = (at if first is None else slice(first, first + at.size) for at, first in lines)
-    put(array, tuple(runs), new, add)
-
-
-def _scattered_together(
-    array: Array, places: tuple[Field, ...], new: Array, axes: tuple[Axis, ...], add: bool
-) -> None:
-    """Put elements where axes choose several modes; runs of modes alone are put at once."""
-    every = [axis for place in places for axis in place.axes]
-    alone = [i for i, x in enumerate(places) if all(every.count(axis) == 1 for axis in x.axes)]
-    alone = [] if add else [i for i in alone if places[i].line[1] is not None]
-    rest = [i for i in range(len(places)) if i not in alone]
-    first = [axis for axis in axes if not any(axis in places[i].axes for i in alone)]
-    if not alone or len({axis for i in rest for axis in places[i].axes}) != len(first):
+    together = len(every) != len(set(every)) or set(every) != set(axes)
+    runs = {i: x.line for i, x in enumerate(places) if all(every.count(a) == 1 for a in x.axes)}
+    runs = {i: slice(at, at + line.size) for i, (line, at) in runs.items() if at is not None}
+    rest = [i for i in range(len(places)) if i not in runs]
+    first = [axis for axis in axes if not any(axis in places[i].axes for i in runs)]
+    covered = len({axis for i in rest for axis in places[i].axes}) == len(first)
+    if together and (add or not runs or not covered):
         at = tuple(place.over(axes) for place in places)
         (_add_each if add else put)(array, at, new)
         return
-    order = [*first, *(axis for i in alone for axis in places[i].axes)]
-    lines = [places[i].line for i in alone]
-    shape = *(axis.size for axis in first), *(at.size for at, _ in lines)
-    runs = tuple(slice(start, (start or 0) + at.size) for at, start in lines)
-    where = (*(places[i].over(first) for i in rest), *runs)
-    put_along(array, (*rest, *alone), where, arranged(new, [*map(axes.index, order)], shape))
+    order = [*first, *(axis for i in runs for axis in places[i].axes)]
+    shape = *(a.size for a in first), *(run.stop - run.start for run in runs.values())
+    where = (*(places[i].compact(first) for i in rest), *runs.values())
+    new = arranged(new, [*map(axes.index, order)], shape)
+    put_along(array, (*rest, *runs), where, new, add)
 
 
 @recorded
-def put_along(array: Array, modes: tuple[int, ...], index: Any, new: Array) -> None:
-    """Put elements into an array whose modes are in another order."""
-    array.transpose(modes)[index] = new
+def put_along(
+    array: Array, modes: tuple[int, ...], index: Any, new: Array, add: bool = False
+) -> None:
+    """Put elements into an array whose modes are in another order, or add them there."""
+    turned = array.transpose(modes)
+    turned[index] = turned[index] + new if add else new
 
 
 @recorded
@@ -370,7 +359,7 @@ def _add_each(array: Array, at: tuple[Ints, ...], new: Array) -> None:
 
 def is_finite(value: Value) -> bool:
     """Whether every element is a finite number."""
-    return decided(_finite, widened(value.array, value.type))
+    return value.type.kind != "float" or decided(_finite, widened(value.array, value.type))
 
 
 def _finite(array: Array) -> bool:
@@ -378,9 +367,53 @@ def _finite(array: Array) -> bool:
     return bool(np.isfinite(np.vdot(array, array))) or bool(np.isfinite(array).all())
 
 
-def has_points(test: Field) -> bool:
-    """Whether no axis of a field is empty."""
-    return all(axis.size for axis in test.axes)
+Tests: TypeAlias = Sequence[tuple[Field, bool]]
+"""Conditions, each a field that is below zero, or is not."""
+
+
+def mask_of(tests: Tests, axes: Sequence[Axis]) -> Any:
+    """Tell where conditions hold, with an extent of 1 along axes that do not matter."""
+    return reduce(np.logical_and, (test.negative(axes) == holds for test, holds in tests))
+
+
+def masked(factors: Sequence[Value], tests: Tests) -> tuple[Value, ...] | None:
+    """Return factors whose product is what it was where conditions hold, and zero elsewhere.
+
+    Those become zero that are the smallest with the conditions' axes. None where another one is not
+    finite: zero times that is not zero.
+    """
+    tests = [(test, holds) for test, holds in tests if not test.surely(holds)]
+    if not tests:
+        return tuple(factors)
+    room = [prod(axis.size for axis in _axes(x, tests)) for x in factors]
+    inside = [size == min(room) for size in room]
+    if not all(own or is_finite(x) for x, own in zip(factors, inside, strict=True)):
+        return None
+    return tuple(zeroed(x, tests) if own else x for x, own in zip(factors, inside, strict=True))
+
+
+def zeroed(value: Value, tests: Tests) -> Value:
+    """Return a value that is zero where conditions do not hold."""
+    if not tests:
+        return value
+    demand_room(axes := _axes(value, tests))
+    nothing = np.zeros((1,) * len(axes), value.array.dtype)
+    elements = selected(mask_of(tests, axes), value.over(axes), nothing, axes)
+    return Value(axes, elements, value.type)
+
+
+def _axes(value: Value, tests: Tests) -> tuple[Axis, ...]:
+    return joined((value.axes, *(test.axes for test, _ in tests)))
+
+
+ROOM = 1 << 28
+"""Elements of the largest array that is made."""
+
+
+def demand_room(axes: Iterable[Axis]) -> None:
+    """Refuse, as undecided, an array over axes that would have more than `ROOM` elements."""
+    if prod(axis.size for axis in axes) > ROOM:
+        raise undecided("an array would have more elements than are kept")
 
 
 # ------------------------------------------------------------ contracting
@@ -400,8 +433,7 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
     Floats are summed in float32, in any order; integers are exact; narrow accumulators round every
     ``step`` terms.
     """
-    if over not in x.axes or over not in y.axes:
-        x, y = (one.wide(over) for one in (x, y))
+    x, y = (Value(a := joined((z.axes, (over,))), z.whole(a), z.type) for z in (x, y))
     every = (axis for axis in joined((x.axes, y.axes)) if axis is not over)
     batch = tuple(a for a in every if a in x.axes and a in y.axes)
     owns = [tuple(a for a in z.axes if a not in (*batch, over)) for z in (x, y)]
@@ -445,11 +477,10 @@ def _in_bands(left: Array, columns: int) -> Array:
 
 def _scattered(value: Value, own: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """Return the first of some axes, if it would take a copy to make one of them all."""
-    array = unrecorded(value.array)
-    steps = [array.strides[value.axes.index(axis)] for axis in own]
+    steps = [value.array.strides[value.axes.index(axis)] for axis in own]
     lines = zip(steps, steps[1:], own[1:], strict=False)
     last = max((i for i, (a, b, x) in enumerate(lines) if a != b * x.size), default=-1) + 1
-    return own[:last] if prod(axis.size for axis in own[:last]) * FEW <= array.size else ()
+    return own[:last] if prod(axis.size for axis in own[:last]) * FEW <= value.array.size else ()
 
 
 def _matrices(value: Value, batch: tuple[Axis, ...], *sides: tuple[Axis, ...]) -> Array:

@@ -355,8 +355,16 @@ def _(kernel: Program, statement: Map) -> None:
     count = kernel.fragment(statement.destination).elements
     gathers = dict(statement.gathers)
     for name in statement.sources:
-        source, by = kernel.fragment(name), gathers.pop(name, Layout(count))
-        if size(by) != count or cosize(by) > source.elements:
+        source, by = kernel.fragment(name), gathers.pop(name, None)
+        if by is None and source.elements != count:
+            raise unfit(
+                kernel,
+                {"statement": "Map", "fragment": source},
+                f"{count} elements of {statement.destination} are computed each from the one of "
+                f"{name} at its place, and {name} has {source.elements}",
+                "make both of one length, or say in gathers which element each reads",
+            )
+        if by is not None and (size(by) != count or cosize(by) > source.elements):
             raise unfit(
                 kernel,
                 {"statement": "Map", "fragment": source, "gathered by": by},

@@ -237,10 +237,14 @@ class Ending:
         if form.packed:
             stores = self._rows(column, fragment)
         if form.across > 1:  # all have the whole sum; tiles of O in turn, one subgroup each
-            turn = v % form.across
-            mine = If(Index(None, turn - 1), Index(SUBGROUP_INDEX), tuple(stores))
-            stores = [If(Index(SUBGROUP_INDEX), Index(None, turn + 1), (mine,))]
+            stores = [s if isinstance(s, Part) else self._in_turn(s, v) for s in stores]
         return (*before, *out, *stores)
+
+    def _in_turn(self, store: Statement, v: int) -> If:
+        """Return a store that one of the subgroups does, another one for the next tile."""
+        turn = v % self.form.across
+        mine = If(Index(None, turn - 1), Index(SUBGROUP_INDEX), (store,))
+        return If(Index(SUBGROUP_INDEX), Index(None, turn + 1), (mine,))
 
     def _store(self, column: Index, fragment: str) -> Store:
         at = self.form.of_out(Index("q") * self.form.tile[0], column)

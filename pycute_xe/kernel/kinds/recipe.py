@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
@@ -385,28 +385,24 @@ def kernel(
     claim = tail.specification(between.claim(*products))
     fix = Fixup(frame, op.D) if plan.plan and plan.fixup else None
     operands = (
-        *(_operand_of(*one) for one in given),
-        *transformed_operands(sides),
-        *between.operands,
-        *tail.operands[:-1],
-        *(TABLES if plan.plan else ()),
-        *(fix.operands() if fix else ()),
+        *(*(_operand_of(*one) for one in given), *transformed_operands(sides)),
+        *(*between.operands, *tail.operands[:-1]),
+        *(*(TABLES if plan.plan else ()), *(fix.operands() if fix else ())),
         tail.operands[-1],
     )
     _demand_declared(name, ending, operands)
     behind = (*between.statements, *tail.statements)
     slots = size(mma.fragment("C")[1])
+    fragments = (
+        *(Fragment(x, op.D, slots) for x in mainloop.accumulators),
+        *(fragment for side in sides for fragment in side.fragments()),
+        *(*between.fragments, *tail.fragments, *(fix.fragments() if fix else ())),
+    )
     return Kernel(
         name,
         mma.num_subgroups * (1 + mainloop.producers),
         operands,
-        (
-            *(Fragment(x, op.D, slots) for x in mainloop.accumulators),
-            *(fragment for side in sides for fragment in side.fragments()),
-            *between.fragments,
-            *tail.fragments,
-            *(fix.fragments() if fix else ()),
-        ),
+        fragments,
         plan.grid(mma, between.rows),
         _body(mainloop, plan, sides, fix.around(behind) if fix else behind),
         None if plan.groups == "stacked" else claim,
@@ -513,6 +509,10 @@ def _unfit_input(mma: TiledMma, name: str, given: Input) -> tuple[str, str]:
     return "", ""
 
 
+Clash: TypeAlias = tuple[Any, str, str]
+"""Whether something is so, why it cannot be, and a way out."""
+
+
 def _clash(
     mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step
 ) -> tuple[str, str]:
@@ -538,6 +538,16 @@ def _clash(
             "nothing puts the accumulators together",
             "give a step",
         ),
+        *_clashes_of_work(epilogue, schedule, step, bool(stages)),
+    )
+    return next(((wrong, fix) for is_so, wrong, fix in rules if is_so), ("", ""))
+
+
+def _clashes_of_work(
+    epilogue: Epilogue, schedule: Schedule, step: Step, shared: bool
+) -> tuple[Clash, ...]:
+    """Return what does not go together with how work is shared out."""
+    return (
         (
             schedule.parts is not None and schedule.chunk is not None,
             "K is shared out by parts and by chunk",
@@ -554,7 +564,7 @@ def _clash(
             "use Schedule(plan=True), whose last piece has the sum",
         ),
         (
-            schedule.plan and bool(stages),
+            schedule.plan and shared,
             "a piece of a plan would store to shared memory while subgroups read the last one's",
             "load by registers: Input(stages=None)",
         ),
@@ -579,4 +589,3 @@ def _clash(
             "use plan=True",
         ),
     )
-    return next(((wrong, fix) for is_so, wrong, fix in rules if is_so), ("", ""))

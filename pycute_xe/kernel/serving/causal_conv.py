@@ -7,7 +7,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
-from pycute_xe.kernel.serving.sizes import demand_dwords, sized
+from pycute_xe.kernel.serving.sizes import demand_multiples, in_register, sized
 from pycute_xe.kernel.spec.tables import Distinct, InRange, Rising
 from pycute_xe.signatures import typed
 
@@ -39,7 +39,7 @@ def causal_conv(
     if taps < 2:
         wrong = f"{taps} taps look at no earlier token"
         raise KernelError("causal_conv", {"taps": taps}, wrong, "use taps=4")
-    demand_dwords("causal_conv", kind, width=width)
+    demand_multiples("causal_conv", in_register(kind), width=width)
     conv = _Window(taps, combine, kind, width)
     return conv.in_slots() if slots else conv.whole()
 

@@ -110,7 +110,7 @@ def _not_a_deal(
     if any(i.names or i.looked_up for i in take.at):
         return "tickets are not counted at one place"
     if kernel.operand(take.into).role != "scratch":
-        return f"{take.into} is not scratch: whose ticket stays there is not known"
+        return f"{take.into} must be scratch: which ticket it has at the end is open"
     indices = (i for s in walk(body) for i in s.touched.indices)
     if own & {n for i in (*indices, count) for n in i.names} or count.looked_up:
         return "what is done depends on the work-group, not on the ticket alone"

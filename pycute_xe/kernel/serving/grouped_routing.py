@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -19,7 +21,7 @@ BEHIND = 2.0**100
 
 
 @typed
-@sized(groups=None, best=None, top=None)
+@sized(experts=None, groups=None, best=None, top=None)
 def grouped_routing(
     experts: int,
     groups: int = 8,
@@ -46,12 +48,14 @@ def grouped_routing(
     X[M,256] f32 row-major; bias[256] f32; numbers[256] f32
     """
     given = {"experts": experts, "groups": groups, "best": best, "top": top}
-    if groups < 1 or experts < 16 * groups or experts % (16 * groups):
+    step = 16 * groups
+    if step < 1 or experts < step or experts % step:
         wrong = f"{groups} groups do not divide {experts} experts into multiples of 16"
-        raise KernelError("grouped_routing", given, wrong, "use groups=8 of 256 experts")
+        fix = f"use experts={step * max(1, -(-experts // step))}" if step > 0 else "use groups=1"
+        raise KernelError("grouped_routing", given, wrong, fix)
     most = min(MOST_CHOSEN, best * (experts // groups))
     if not 1 <= best <= groups or not 1 <= top <= most:
-        wrong = f"{best} of {groups} groups, and {top} experts of these are not to be had"
+        wrong = f"{best} of {groups} groups do not have {top} experts of 1 to {MOST_CHOSEN}"
         fix = f"use best={min(max(best, 1), groups)}, top={min(max(top, 1), 2)}"
         raise KernelError("grouped_routing", given, wrong, fix)
     r = _Routing(experts, groups, kind, rows, subgroups)
@@ -68,7 +72,7 @@ class _Routing:
     def __init__(self, experts: int, groups: int, kind: str, rows: int, subgroups: int) -> None:
         """Declare what is read."""
         self.groups, self.each = groups, experts // groups
-        self.k = k = RowBuilder("grouped_routing", experts, (rows, self.each), subgroups)
+        self.k = k = RowBuilder("grouped_routing", experts, rows, subgroups, self.each)
         self.X = k.matrix("X", kind)
         self.bias, self.numbers = (k.input(x, "f32", (experts,)) for x in ("bias", "numbers"))
 
@@ -88,7 +92,7 @@ class _Routing:
     def find_group(self, t: int) -> None:
         """Find the t-th best score of a group."""
         k, left = self.k, "both" if t == 0 else f"below(both, group{t - 1})"
-        k.fill(f"group{t}", k.by_row, LOWEST)
+        k.fill(f"group{t}", k.by_row, -inf)
         with k.loop(f"g{t}", 0, self.groups) as g:
             self.take(g)
             k.map(f"group{t}", f"max(group{t}, {left})")
@@ -97,11 +101,11 @@ class _Routing:
         """Find the j-th largest biased score in these groups, and the first expert that has it."""
         k, kept = self.k, _kept("biased", "both", f"group{best - 1}")
         left = kept if j == 0 else f"below({kept}, top{j - 1})"
-        k.fill(f"top{j}", k.by_row, LOWEST)
+        k.fill(f"top{j}", k.by_row, -inf)
         with k.loop(f"t{j}", 0, self.groups) as g:
             self.take(g)
             k.gather_rows("max", f"top{j}", left)
-        k.fill(f"first{j}", k.by_row, LOWEST)
+        k.fill(f"first{j}", k.by_row, -inf)
         with k.loop(f"f{j}", 0, self.groups) as g:
             self.take(g)
             k.take_columns("number", self.numbers)
@@ -146,7 +150,7 @@ class _Routing:
         """Return the claim of the t-th best score of a group."""
         left = self._group(f"{i}g", i)
         left = left if t == 0 else f"below({left}, {self._best(t - 1, f'{i}_')})"
-        return f"max({LOWEST!r}, max({i}g < {self.groups}, {left}))"
+        return f"max({i}g < {self.groups}, {left})"
 
     def _left(self, j: int, best: int, n: str, i: str) -> str:
         """Return the claim of an expert's biased score, if it may be the j-th."""
@@ -157,7 +161,7 @@ class _Routing:
 
     def _over(self, n: str, value: str) -> str:
         """Return the largest value among all experts."""
-        return f"max({LOWEST!r}, max({n}g < {self.groups}, max({n}e < {self.each}, {value})))"
+        return f"max({n}g < {self.groups}, max({n}e < {self.each}, {value}))"
 
     def _top(self, j: int, best: int, i: str) -> str:
         return self._over(i, self._left(j, best, i, i))

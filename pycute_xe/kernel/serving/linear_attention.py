@@ -7,7 +7,7 @@ from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.chunk_products import ChunkProducts, demand_product_type
 from pycute_xe.kernel.serving.chunk_states import COLUMNS
 from pycute_xe.kernel.serving.chunks import Chunks
-from pycute_xe.kernel.serving.sizes import sized
+from pycute_xe.kernel.serving.sizes import demand_multiples, sized
 from pycute_xe.kernel.serving.token_states import TokenStates
 from pycute_xe.signatures import typed
 
@@ -56,5 +56,6 @@ def linear_attention(
     if kind != "f32":
         wrong, fix = f"only chunks are products of {kind}", "give a chunk of 16, 32 or 64"
         raise KernelError("linear_attention", {"kind": kind}, wrong, fix)
+    demand_multiples("linear_attention", COLUMNS, columns=columns)
     s = TokenStates("linear_attention", depth, columns * subgroups, subgroups)
     return s.in_slots() if slots else s.whole()

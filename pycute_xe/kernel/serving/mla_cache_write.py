@@ -6,7 +6,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
-from pycute_xe.kernel.serving.sizes import sized
+from pycute_xe.kernel.serving.sizes import demand_multiples, in_register, sized
 from pycute_xe.kernel.spec.tables import Distinct, InRange
 from pycute_xe.signatures import typed
 
@@ -34,6 +34,8 @@ def mla_cache_write(
     >>> print(*mla_cache_write().outputs)
     KC[P,16,576] bf16 row-major
     """
+    each = in_register(cache_type or kind)
+    demand_multiples("mla_cache_write", each, latent=latent, rotary=rotary)
     k = KernelBuilder("mla_cache_write", 1)
     parts = [(k.input("C", kind, ("T", latent)), 0), (k.input("R", kind, ("T", rotary)), latent)]
     k.input("slots", "s32", ("T",))

@@ -20,7 +20,7 @@ from pycute_xe.kernel.tiles.spread import Share
 from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["moe_gemm"]
+__all__ = ["RunsBy", "Scaled", "moe_gemm"]
 
 RunsBy = Literal["starts", "counts", "blocks"]
 """How runs of rows are said: where each begins, how long each is, or the expert of each tile."""

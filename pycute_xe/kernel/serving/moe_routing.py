@@ -36,10 +36,11 @@ def moe_routing(
     >>> print(*moe_routing(64).outputs, sep="; ")
     ids[2,M] s32 row-major; weights[2,M] f32 row-major
     """
-    if not 1 <= top <= min(MOST_CHOSEN, experts):
-        wrong = f"top is {top}, which must be 1 to {min(MOST_CHOSEN, experts)}"
-        raise KernelError("moe_routing", {"top": top}, wrong, "use top=2")
-    k = RowBuilder("moe_routing", experts, (rows, -(-experts // 32) * 32), subgroups)
+    most = min(MOST_CHOSEN, experts)
+    if not 1 <= top <= most:
+        wrong, fix = f"top is {top}, which must be 1 to {most}", f"use top={min(most, 2)}"
+        raise KernelError("moe_routing", {"top": top}, wrong, fix)
+    k = RowBuilder("moe_routing", experts, rows, subgroups, -(-experts // 32) * 32)
     X, numbers = k.matrix("X", kind), k.input("numbers", "f32", (experts,))
     ids = k.output("ids", "s32", (top, "M"))
     weights = k.output("weights", "f32", (top, "M"))
@@ -104,7 +105,7 @@ def moe_counts(experts: int, top: int = 2, *, rows: int = 64, subgroups: int = 4
     >>> print(str(moe_counts(16, 1).computes)[:66])
     counts[e] = counts[e] + sum(m, at_least(f32(ids[0,m]), numbers[e])
     """
-    k = RowBuilder("moe_counts", experts, (rows, -(-experts // 32) * 32), subgroups)
+    k = RowBuilder("moe_counts", experts, rows, subgroups, -(-experts // 32) * 32)
     ids, numbers = k.input("ids", "s32", (top, "M")), k.input("numbers", "f32", (experts,))
     counts = k.inout("counts", "f32", (experts,))
     k.fill("hits", k.part)

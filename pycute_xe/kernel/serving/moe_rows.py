@@ -7,7 +7,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.serving.rows import rounded
-from pycute_xe.kernel.serving.sizes import sized
+from pycute_xe.kernel.serving.sizes import demand_multiples, in_register, sized
 from pycute_xe.kernel.spec.tables import AtMost, Bins, InRange
 from pycute_xe.signatures import typed
 
@@ -30,6 +30,7 @@ def moe_permute(top: int = 2, *, kind: str = "bf16", width: int = 64) -> Kernel:
     A[R,K] bf16 row-major; places[2,T] s32 row-major
     """
     _demand_experts("moe_permute", top)
+    demand_multiples("moe_permute", in_register(kind), width=width)
     k = KernelBuilder("moe_permute", 1)
     X = k.input("X", kind, ("T", "K"))
     k.input("ids", "s32", (top, "T"))
@@ -62,6 +63,7 @@ def moe_combine(
 places[2,T] s32 row-major; offsets[E] s32
     """
     _demand_experts("moe_combine", top)
+    demand_multiples("moe_combine", in_register(d_type), width=width)
     k = KernelBuilder("moe_combine", 1)
     Y, weights = k.input("Y", kind, ("R", "N")), k.input("weights", "f32", (top, "T"))
     for name in ("ids", "places"):

@@ -17,12 +17,14 @@ def rms_norm(
     *,
     eps: float = 1e-6,
     kind: str = "bf16",
+    to: str | None = None,
     tile: tuple[int, int] = (64, 32),
     subgroups: int = 4,
 ) -> Kernel:
     """Return the kernel ``D[m,n] = X[m,n] / sqrt(mean(X[m,:]²) + eps) * w[n]``.
 
-    X, D (M, columns) and w (columns) are of ``kind``; sums are of f32. A row is read twice. Raises
+    X, D (M, columns) and w (columns) are of ``kind``; sums are of f32. With ``to`` D is of that
+    type, and what it holds is divided by the scalar ``by``. A row is read twice. Raises
     `KernelError` for tiles of which a subgroup does not have a multiple of 16 rows.
 
     >>> print(str(rms_norm(64).computes)[:64])
@@ -30,7 +32,8 @@ def rms_norm(
     """
     k = RowBuilder("rms_norm", columns, tile, subgroups)
     X, w = k.matrix("X", kind), k.input("w", kind, (columns,))
-    D = k.output("D", kind, ("M", columns))
+    by = "" if to is None else f" / {k.input('by', 'f32').name}"
+    D = k.output("D", to or kind, ("M", columns))
     k.fill("squares", k.by_row)
     with k.tiles("i"):
         k.take_rows("x", X)
@@ -39,9 +42,9 @@ def rms_norm(
     with k.tiles("j"):
         k.take_rows("y", X)
         k.take_columns("gain", w)
-        k.put_rows(D, "y*scale*gain")
+        k.put_rows(D, f"y*scale*gain{by}")
     mean = f"sum(k, X[m,k]*X[m,k])*{1 / columns!r}"
-    return k.build(f"D[m,n] = {rounded(kind, f'X[m,n]*rsqrt({mean} + {eps!r})*w[n]')}")
+    return k.build(f"D[m,n] = {rounded(to or kind, f'X[m,n]*rsqrt({mean} + {eps!r})*w[n]{by}')}")
 
 
 @typed
@@ -66,7 +69,7 @@ def add_rms_norm(
     k = RowBuilder("add_rms_norm", columns, tile, subgroups)
     X, R, w = k.matrix("X", kind), k.matrix("R", kind), k.input("w", kind, (columns,))
     S, D = (k.output(name, kind, ("M", columns)) for name in "SD")
-    added = "x + r" if kind == "f32" else f"{kind}(x + r)"
+    added = rounded(kind, "x + r")
     k.fill("squares", k.by_row)
     with k.tiles("i"):
         k.take_rows("x", X)

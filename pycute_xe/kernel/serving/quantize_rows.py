@@ -83,7 +83,7 @@ def quantize_groups(
     if group < 1 or group % 32:
         wrong = f"a group of {group} columns is not a multiple of 32"
         raise KernelError("quantize_groups", {"group": group}, wrong, "use group=128")
-    k = RowBuilder("quantize_groups", columns, (rows, 32), subgroups)
+    k = RowBuilder("quantize_groups", columns, rows, subgroups, 32)
     count = Tiles(columns, group) if isinstance(columns, str) else -(-columns // group)
     extent = as_index(columns)
     X = k.input("X", kind, ("M", extent * (1 + gated)))

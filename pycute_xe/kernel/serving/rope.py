@@ -13,7 +13,7 @@ from pycute_xe.kernel.index import ELEMENT_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.statements import Map, Part
 from pycute_xe.kernel.serving.rows import rounded
-from pycute_xe.kernel.serving.sizes import demand_dwords, sized
+from pycute_xe.kernel.serving.sizes import demand_multiples, in_dword, sized
 from pycute_xe.kernel.spec.expression import Slot, Where
 from pycute_xe.kernel.spec.tables import InRange
 from pycute_xe.layout import Layout
@@ -46,7 +46,7 @@ def rope(
     >>> print(*rope(64).inputs, sep="; ")
     X[T,H,128] bf16 row-major; cos[P,64] f32 row-major; sin[P,64] f32 row-major; positions[T] s32
     """
-    demand_dwords("rope", kind, half=half, rest=rest)
+    demand_multiples("rope", in_dword(kind), half=half, rest=rest)
     depth = 2 * half + rest
     k = KernelBuilder("rope", 1)
     X = k.input("X", kind, ("T", "H", depth))

@@ -22,18 +22,28 @@ class RowBuilder(KernelBuilder):
     """A builder of kernels that go through rows of ``columns`` elements, a tile at a time.
 
     ``columns`` is a number or the name of an extent; ``tile`` is that of a work-group, whose rows
-    ``subgroups`` share out. Raises `KernelError` unless each gets a multiple of 16 rows.
+    ``subgroups`` share out; of a kind that is given ``rows`` alone, its width is ``wide``. Raises
+    `KernelError` unless each gets a multiple of 16 rows.
     """
 
     def __init__(
-        self, name: str, columns: int | str, tile: tuple[int, int], subgroups: int
+        self,
+        name: str,
+        columns: int | str,
+        tile: tuple[int, int] | int,
+        subgroups: int,
+        wide: int = 0,
     ) -> None:
         """Cut the tile."""
         super().__init__(name, subgroups)
+        given, usual = {"rows": tile}, f"rows={16 * subgroups}"
+        if isinstance(tile, tuple):
+            given, usual = {"tile": tile}, f"tile=({16 * subgroups}, 32)"
+        tile = tile if isinstance(tile, tuple) else (tile, wide)
         rows = tile[0] // max(subgroups, 1)
         if rows < 16 or rows % 16 or rows * subgroups != tile[0]:
             wrong = f"{subgroups} subgroups do not have a multiple of 16 of {tile[0]} rows each"
-            raise KernelError(name, {"tile": tile}, wrong, f"use tile=({16 * subgroups}, 32)")
+            raise KernelError(name, given, wrong, f"use {usual}")
         self.extent, self.tile = columns, tile
         self.part = self.parts(tile, (subgroups, 1))
         self.by_row = self.part.along(0)

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from functools import cache, partial, wraps
 from typing import ParamSpec, TypeVar, get_type_hints
 
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import InputError, KernelError, quoted
 from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import conforms, type_words
 from pycute_xe.typing import is_tuple
 
-__all__ = ["demand_dwords", "sized"]
+__all__ = ["demand_multiples", "in_dword", "in_register", "sized"]
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 USUAL = 64
 """What is proposed for a size that has no default."""
 
@@ -64,14 +66,23 @@ rest=0
     return of
 
 
-def demand_dwords(name: str, kind: str, **counts: int) -> None:
-    """Refuse counts of numbers of a type that do not fill dwords, of which messages are.
+def demand_multiples(name: str, each: int, **counts: int) -> None:
+    """Refuse counts that are not multiples of a number, such as that of lanes.
 
-    >>> demand_dwords("rope", "bf16", half=64)
+    >>> demand_multiples("rope", 2, half=64)
     """
-    each = max(1, 32 // as_numeric(kind).bits)
     for argument, count in counts.items():
         if count % each:
-            wrong = f"{argument} is {count}, and {kind} fills dwords {each} at a time"
+            wrong = f"{argument} is {count}, not a multiple of {each}"
             fix = f"use {argument}={-(-count // each) * each}"
-            raise KernelError(name, {argument: count, "kind": kind}, wrong, fix)
+            raise KernelError(name, {argument: count}, wrong, fix)
+
+
+def in_dword(kind: str) -> int:
+    """Return how many numbers of a type fill a dword, of which messages are."""
+    return max(1, 32 // as_numeric(kind).bits)
+
+
+def in_register(kind: str) -> int:
+    """Return how many numbers of a type fill a register, as one row of a message does."""
+    return 8 * grf_bytes() // as_numeric(kind).bits

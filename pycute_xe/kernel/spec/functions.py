@@ -153,7 +153,7 @@ def _gelu(np: Any, x: Any) -> Any:
 
 def _at_least(np: Any, x: Any, y: Any) -> Any:
     """1 where the first is not below the second, else 0."""
-    return np.asarray(x >= y, dtype=np.result_type(x, y))
+    return np.greater_equal(x, y).astype(np.result_type(x, y))
 
 
 def _below(np: Any, x: Any, y: Any) -> Any:
@@ -161,8 +161,11 @@ def _below(np: Any, x: Any, y: Any) -> Any:
 
     Without a branch for each element: the least of it and of an infinity that the comparison makes.
     """
-    chosen = np.asarray(x < y, dtype=np.result_type(x, y))
-    return np.fmin(x, (chosen - 0.5) * np.inf)
+    kind = np.result_type(np.asarray(x), np.float16)
+    chosen = np.asarray(np.less(x, y).astype(kind))
+    chosen -= 0.5
+    chosen *= np.inf
+    return np.fmin(x, chosen, out=chosen)
 
 
 FUNCTIONS: dict[str, Function] = {}
