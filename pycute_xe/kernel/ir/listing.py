@@ -204,7 +204,7 @@ def _lines(body: tuple[ir.Statement, ...], level: int, verbs: dict[str, str]) ->
 def line(statement: ir.Statement) -> str:
     """Return one statement as a line, without what it contains.
 
-    >>> line(Fill("tCrC"))
+    >>> line(ir.Fill("tCrC"))
     'fill      tCrC = 0'
     """
     return LINES[statement](statement)
