@@ -283,6 +283,8 @@ def _demand_named(function: Callable[..., Any], more: str, kwargs: Mapping[str, 
         if name not in own and name not in passed:
             raise _unknown(function, name, value, {**own, **passed})
         if name not in own and (misfit := _misfit(value, passed[name])):
+            if passed[name] is bool:
+                raise _not_a_flag(function, name, value)
             wrong, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
             raise InputError(_called(function), {name: shortly(value)}, wrong, fix)
 
