@@ -238,7 +238,7 @@ KERNELS = [
         "write epilogue='relu(acc)'",
         "gemm(mma,epilogue='relu(acc)')",
     ),
-    ("gemm(mma, batch=4)", "batch is an int; give batch as True or False", "gemm(mma, batch=True)"),
+    ("gemm(mma, batch=4)", "batch is 4, and must; write batch=True", "gemm(mma, batch=True)"),
     ("gemm(mma, types={'b': 's4'})", "b of types; write B", "gemm(mma, types={'B': 's4'})"),
     (
         "gemm(mma, epilogue_tile=16)",
