@@ -40,7 +40,7 @@ def linear_attention(slots: bool, delta: bool = False) -> Callable[[Rng], Served
             last = through(wide(begun), 0, tokens)
             return Served(kernel, given | {"S0": begun}, (out, last), 1e-4)
         states = random(rng, "f32", 6, heads, depth, columns)
-        tables = {"starts": [0, 3, 3, 7], "slots": [5, 1, 2], "begun": [1, 1, 0]}
+        tables = {"starts": [0, 3, 3, 7], "slots": [0, 5, 2], "begun": [1, 1, 0]}
         given |= {name: np.array(x, np.int32) for name, x in tables.items()} | {"S": states}
         kept = wide(states)
         for b, slot in enumerate(tables["slots"]):
@@ -70,7 +70,7 @@ def causal_conv(slots: bool) -> Callable[[Rng], Served]:
             through(np.zeros((3, channels)), 0, tokens)
             return Served(kernel, given, (out,), 1e-2)
         states = random(rng, "bf16", 6, 3, channels)
-        tables = {"starts": [0, 1, 1, 7], "slots": [5, 1, 2], "begun": [1, 1, 0]}
+        tables = {"starts": [0, 1, 1, 7], "slots": [0, 5, 2], "begun": [1, 1, 0]}
         given |= {name: np.array(x, np.int32) for name, x in tables.items()} | {"S": states}
         kept = wide(states)
         for r, slot in enumerate(tables["slots"]):

@@ -22,20 +22,9 @@ from pycute_xe.costing.closed import Closed, closed_work
 from pycute_xe.errors import InputError, LegalityError, quoted
 from pycute_xe.executing.counting import Work, work_of
 from pycute_xe.executing.space import anchors, given, grid_space
-from pycute_xe.kernel import (
-    AtomicStore,
-    Convert,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Map,
-    Mma,
-    Reorder,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.spec.expression import Apply, Expression, parts
@@ -174,7 +163,9 @@ class KernelFacts:
                 fetched += work.nbytes * part // whole
             for name, count in step.items():
                 did[name] += count * work.times
-        of_mma = [(w.dpas, w.statement.mma.atom.op) for w in every if isinstance(w.statement, Mma)]
+        of_mma = [
+            (w.dpas, w.statement.mma.atom.op) for w in every if isinstance(w.statement, ir.Mma)
+        ]
         if self.closed is None:
             grid = grid_space(kernel, sizes, given("cost", kernel, inputs))
             groups = grid.size // kernel.subgroups
@@ -254,12 +245,12 @@ def _acting(kernel: Kernel) -> Acting:
     """Return which subgroups do what conditions on the number of a subgroup alone guard."""
     out: Acting = {}
 
-    def go(body: tuple[Statement, ...], those: list[int]) -> None:
+    def go(body: tuple[ir.Statement, ...], those: list[int]) -> None:
         for one in body:
             out[id(one)] = those
-            if isinstance(one, Loop):
+            if isinstance(one, ir.Loop):
                 go(one.body, those)
-            if isinstance(one, If):
+            if isinstance(one, ir.If):
                 names = one.index.names | one.below.names
                 kept = those
                 if set(names) == {SUBGROUP_INDEX}:
@@ -272,16 +263,16 @@ def _acting(kernel: Kernel) -> Acting:
 
 
 def _each(
-    kernel: Kernel, statement: Statement, acting: Acting
+    kernel: Kernel, statement: ir.Statement, acting: Acting
 ) -> tuple[Mapping[str, int], tuple[int, int]]:
     return _steps(kernel, statement), _fetched(statement, acting.get(id(statement)))
 
 
-def _fetched(statement: Statement, those: list[int] | None) -> tuple[int, int]:
+def _fetched(statement: ir.Statement, those: list[int] | None) -> tuple[int, int]:
     """The share of its bytes that a core brings: what its subgroups load alike counts once."""
-    if not isinstance(statement, (Load, Store, AtomicStore)):
+    if not isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore)):
         return 0, 1
-    if not isinstance(statement, Load) or any(
+    if not isinstance(statement, ir.Load) or any(
         SUBGROUP_INDEX in index.names for index in statement.at
     ):
         return 1, 1
@@ -292,12 +283,12 @@ def _fetched(statement: Statement, those: list[int] | None) -> tuple[int, int]:
     return len(np.unique(blocks, axis=0)), max(1, len(blocks))
 
 
-def _steps(kernel: Kernel, statement: Statement) -> dict[str, int]:
+def _steps(kernel: Kernel, statement: ir.Statement) -> dict[str, int]:
     """Instructions on registers, each of 16 elements, by what they do, for one execution."""
     match statement:
-        case Convert(source, destination):
+        case ir.Convert(source, destination):
             return _converted(kernel, source, destination)
-        case Reorder(source, destination, slots):
+        case ir.Reorder(source, destination, slots):
             of, to = kernel.fragment(source), kernel.fragment(destination)
             if of.value_type != to.value_type:
                 return _converted(kernel, source, destination)
@@ -305,7 +296,7 @@ def _steps(kernel: Kernel, statement: Statement) -> dict[str, int]:
                 return {}
             made = moves(entries(slots), of.value_type.bits, to.elements)
             return {"move": sum(move.instructions for move in made)}
-        case Map(destination, value):
+        case ir.Map(destination, value):
             count = -(-kernel.fragment(destination).elements // 16)
             return {"function": count * _operations(value)}
         case _:

@@ -19,22 +19,8 @@ from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.runner import count_work
 from pycute_xe.holding.contents import situated
-from pycute_xe.kernel import (
-    AtomicStore,
-    If,
-    Index,
-    Kernel,
-    Load,
-    Loop,
-    Mma,
-    Operand,
-    Prefetch,
-    SharedLoad,
-    SharedStore,
-    Statement,
-    Store,
-    walk,
-)
+from pycute_xe.kernel import Index, Kernel, Operand, walk
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.listing import line
 from pycute_xe.kernel.ir.program import Program, chooses
@@ -42,8 +28,8 @@ from pycute_xe.machine import Trace
 
 __all__ = ["differing_kernels", "work_of"]
 
-_COPIES = (Prefetch, Load, Store, AtomicStore)
-_SHARED = (SharedLoad, SharedStore)
+_COPIES = (ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
+_SHARED = (ir.SharedLoad, ir.SharedStore)
 _WIDE = 1 << 16
 """Extents of operands whose tiles are counted: no tile is clipped."""
 
@@ -129,13 +115,13 @@ def _owners(kernel: Kernel) -> dict[str, Owned]:
         out[f"{name} ({number + 1})" if number else name] = owned
 
     for copying in dict.fromkeys(s for s in walk(kernel.body) if isinstance(s, _COPIES[1:])):
-        done = "loaded" if isinstance(copying, Load) else "stored"
+        done = "loaded" if isinstance(copying, ir.Load) else "stored"
         copy = copying.copy
         # Places count the modes of the operand, in its order.
         first, second = (mode if mode is not None else -1 for mode in copying.modes)
         turned = 0 <= second < first
         enter(f"{copying.operand} {done}", owned_by(copy.layout_tv_tiled, copy.tiler_mn, turned))
-    for mma in dict.fromkeys(s.mma for s in walk(kernel.body) if isinstance(s, Mma)):
+    for mma in dict.fromkeys(s.mma for s in walk(kernel.body) if isinstance(s, ir.Mma)):
         for name, owned in operands_of(mma).items():
             enter(f"{name} multiplied" if name != "C" else "C accumulated", owned)
     return out
@@ -153,9 +139,9 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
     texts: dict[tuple[str, str], list[str]] = {}
     counts: dict[tuple[str, str], int] = {}
     for statement, around in situated(kernel.body):
-        if isinstance(statement, (Loop, If)):
+        if isinstance(statement, (ir.Loop, ir.If)):
             continue
-        loops = ", ".join(one.var for one in around if isinstance(one, Loop))
+        loops = ", ".join(one.var for one in around if isinstance(one, ir.Loop))
         trip = f"per {loops}" if loops else "once"
         done = _counted(kernel, statement, around, target)
         if done is None:
@@ -174,14 +160,14 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
     return tuple((section, what, v) for (section, what), v in {**work, **counts}.items())
 
 
-def _whose(statement: Statement) -> str:
+def _whose(statement: ir.Statement) -> str:
     if isinstance(statement, _COPIES):
         return statement.operand
     return statement.array if isinstance(statement, _SHARED) else ""
 
 
 def _counted(
-    kernel: Kernel, statement: Statement, around: tuple[Loop | If, ...], target: Target
+    kernel: Kernel, statement: ir.Statement, around: tuple[ir.Loop | ir.If, ...], target: Target
 ) -> Trace | None:
     """Count one statement alone, done once by the subgroups that do it, on wide operands."""
     if isinstance(statement, _COPIES):
@@ -190,7 +176,7 @@ def _counted(
     moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
     operands = tuple(_wide(operand) for operand in kernel.operands if operand.name in moved)
     for condition in reversed(around):
-        if isinstance(condition, If) and chooses(condition):
+        if isinstance(condition, ir.If) and chooses(condition):
             statement = replace(condition, body=(statement,))
     parts = (kernel.fragments, (), (statement,), None, kernel.shared)
     # A part of a kernel, which need not be one: what it reads is written elsewhere.
@@ -278,7 +264,7 @@ def _lines(kernel: Kernel) -> Iterator[Line]:
     """Yield the statements in order, each without what it contains."""
     for statement, around in situated(kernel.body):
         bare: Any = statement
-        if isinstance(statement, (Loop, If)):
+        if isinstance(statement, (ir.Loop, ir.If)):
             bare = _Head(type(statement).__name__, tuple(_parts(statement)))
         text = "  " * len(around) + line(statement)
         yield Line((len(around), bare), text, tuple(_details(statement)))
@@ -292,7 +278,7 @@ class _Head:
     parts: tuple[Any, ...]
 
 
-def _parts(statement: Statement) -> Iterator[Any]:
+def _parts(statement: ir.Statement) -> Iterator[Any]:
     yield from (getattr(statement, f.name) for f in fields(statement) if f.name != "body")
 
 

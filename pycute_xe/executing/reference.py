@@ -27,34 +27,9 @@ from pycute_xe.executing.thread import (
     numbers,
     to_bytes,
 )
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    FetchAdd,
-    Fill,
-    If,
-    Load,
-    Loop,
-    Map,
-    Meanings,
-    Mma,
-    NamedArrive,
-    NamedWait,
-    Part as Taken,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Meanings, NamedArrive, NamedWait
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot, Where
@@ -176,16 +151,16 @@ class _Evaluation:
 # ------------------------------------------------------------ copying
 # Tiled copies on the machine, message by message.
 
-Copying = Prefetch | Load | Store | AtomicStore
+Copying = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
 
 
-def copy_tile(thread: Thread, statement: Prefetch | Load | Store, env: Env) -> None:
+def copy_tile(thread: Thread, statement: ir.Prefetch | ir.Load | ir.Store, env: Env) -> None:
     """Send a subgroup's messages of a copy. Raises `MachineError` as the machine does."""
     message, machine = statement.copy.op.message, thread.machine
-    loads = isinstance(statement, Load)
+    loads = isinstance(statement, ir.Load)
     observer = thread.watched("reads" if loads else "writes", statement.operand)
     for surface, x, y, step in _messages(thread, statement, env):
-        if isinstance(statement, Prefetch):
+        if isinstance(statement, ir.Prefetch):
             block2d.prefetch(machine.memory, message, surface, x, y, machine.trace)
             continue
         move = block2d.load if loads else block2d.store
@@ -216,7 +191,7 @@ def _starts(copy: TiledCopy) -> list[list[list[int]]]:
     return anchors(copy).tolist()
 
 
-def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:
+def add_tile(thread: Thread, statement: ir.AtomicStore, env: Env) -> None:
     """Add a fragment to memory, message by message, in the operand's type.
 
     Raises `MachineError` for elements narrower than a byte, and as the machine does.
@@ -287,12 +262,12 @@ def _add(
 # Shared local memory in a run: where each element of a fragment lies in an array.
 
 
-def places(statement: SharedLoad | SharedStore, subgroups: int) -> NDArray[np.int64]:
+def places(statement: ir.SharedLoad | ir.SharedStore, subgroups: int) -> NDArray[np.int64]:
     """Return the element of the array that each subgroup and element goes to, without ``at``."""
     return table(coalesce(statement.places)).reshape(-1, subgroups).T
 
 
-def load_shared(thread: Thread, statement: SharedLoad, env: Env) -> None:
+def load_shared(thread: Thread, statement: ir.SharedLoad, env: Env) -> None:
     """Read a fragment from a shared array; bounds, unwritten bytes and races are faults."""
     where = _bytes(thread, statement, env)
     thread.progress.label = f"load of {statement.fragment} from {statement.array}"
@@ -301,7 +276,7 @@ def load_shared(thread: Thread, statement: SharedLoad, env: Env) -> None:
     thread.machine.trace.message("shared load", thread.progress.label, data.size, where)
 
 
-def store_shared(thread: Thread, statement: SharedStore, env: Env) -> None:
+def store_shared(thread: Thread, statement: ir.SharedStore, env: Env) -> None:
     """Write a fragment to a shared array; bounds and races are faults."""
     where = _bytes(thread, statement, env)
     fragment = thread.machine.fragment(statement.fragment)
@@ -311,7 +286,9 @@ def store_shared(thread: Thread, statement: SharedStore, env: Env) -> None:
     thread.machine.trace.message("shared store", thread.progress.label, data.size, where)
 
 
-def _bytes(thread: Thread, statement: SharedLoad | SharedStore, env: Env) -> NDArray[np.int64]:
+def _bytes(
+    thread: Thread, statement: ir.SharedLoad | ir.SharedStore, env: Env
+) -> NDArray[np.int64]:
     """Return the address of every byte of the fragment."""
     kernel = thread.machine.kernel
     array = kernel.shared_array(statement.array)
@@ -368,7 +345,7 @@ DOES: Meanings[Does] = Meanings("run")
 """What each kind of statement does to a subgroup; those that may meet others are generators."""
 
 
-def body_of(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
+def body_of(thread: Thread, body: tuple[ir.Statement, ...], env: Env) -> Iterator[Meeting]:
     """Do the statements of a body one by one, and yield where others are to be met."""
     for statement in body:
         meets = DOES[statement](thread, statement, env)
@@ -376,28 +353,28 @@ def body_of(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[M
             yield from meets
 
 
-@DOES.of(Loop)
-def _(thread: Thread, statement: Loop, env: Env) -> Iterator[Meeting]:
+@DOES.of(ir.Loop)
+def _(thread: Thread, statement: ir.Loop, env: Env) -> Iterator[Meeting]:
     start, stop = (thread.index(i, env) for i in (statement.start, statement.stop))
     for value in trips(statement, start, stop):
         yield from body_of(thread, statement.body, {**env, statement.var: value})
 
 
-@DOES.of(If)
-def _(thread: Thread, statement: If, env: Env) -> Iterator[Meeting]:
+@DOES.of(ir.If)
+def _(thread: Thread, statement: ir.If, env: Env) -> Iterator[Meeting]:
     if thread.index(statement.index, env) < thread.index(statement.below, env):
         yield from body_of(thread, statement.body, env)
 
 
-@DOES.of(BarrierArrive)
-def _(thread: Thread, _statement: BarrierArrive, _env: Env) -> Iterator[Meeting]:
+@DOES.of(ir.BarrierArrive)
+def _(thread: Thread, _statement: ir.BarrierArrive, _env: Env) -> Iterator[Meeting]:
     thread.progress.label = "barrier arrive"
     yield Arrive(label="barrier arrive")
     thread.slm.arrived(thread.progress)
 
 
-@DOES.of(BarrierWait)
-def _(thread: Thread, _statement: BarrierWait, _env: Env) -> Iterator[Meeting]:
+@DOES.of(ir.BarrierWait)
+def _(thread: Thread, _statement: ir.BarrierWait, _env: Env) -> Iterator[Meeting]:
     thread.progress.label = "barrier wait"
     yield Wait(label="barrier wait")
 
@@ -419,29 +396,29 @@ def _named(thread: Thread, statement: NamedArrive | NamedWait, env: Env) -> Name
     return NamedBarrier(thread.index(barrier.number, env), barrier.producers, barrier.consumers)
 
 
-DOES.of(Await, Signal, FetchAdd)(meet_at_counter)
+DOES.of(ir.Await, ir.Signal, ir.FetchAdd)(meet_at_counter)
 
 
-@DOES.of(Fence)
-def _(thread: Thread, _statement: Fence, _env: Env) -> None:
+@DOES.of(ir.Fence)
+def _(thread: Thread, _statement: ir.Fence, _env: Env) -> None:
     thread.slm.fence(thread.progress)
 
 
-@DOES.of(Fill)
-def _(thread: Thread, statement: Fill, _env: Env) -> None:
+@DOES.of(ir.Fill)
+def _(thread: Thread, statement: ir.Fill, _env: Env) -> None:
     fragment = thread.machine.fragment(statement.fragment)
     values = np.full(fragment.elements, float(statement.value))
     thread.write(statement.fragment, convert(values, fragment.value_type), "fill")
 
 
-DOES.of(Prefetch, Load, Store)(copy_tile)
-DOES.of(AtomicStore)(add_tile)
-DOES.of(SharedLoad)(load_shared)
-DOES.of(SharedStore)(store_shared)
+DOES.of(ir.Prefetch, ir.Load, ir.Store)(copy_tile)
+DOES.of(ir.AtomicStore)(add_tile)
+DOES.of(ir.SharedLoad)(load_shared)
+DOES.of(ir.SharedStore)(store_shared)
 
 
-@DOES.of(Reorder)
-def _(thread: Thread, statement: Reorder, _env: Env) -> None:
+@DOES.of(ir.Reorder)
+def _(thread: Thread, statement: ir.Reorder, _env: Env) -> None:
     source, target = (thread.machine.fragment(n) for n in (statement.source, statement.destination))
     bits, slots = target.value_type.bits, thread.machine.once(_table, statement.slots)
     if source.value_type == target.value_type:
@@ -456,8 +433,8 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     thread.write_some(target.name, from_codes(out, bits), reached, "reorder")
 
 
-@DOES.of(Taken)
-def _(thread: Thread, statement: Taken, _env: Env) -> None:
+@DOES.of(ir.Part)
+def _(thread: Thread, statement: ir.Part, _env: Env) -> None:
     source = thread.machine.fragment(statement.source)
     whole = codes(thread.bytes(source.name, source.elements, "part"), source.value_type.bits)
     taken = whole[statement.first + thread.machine.once(_table, statement.slots)]
@@ -466,15 +443,15 @@ def _(thread: Thread, statement: Taken, _env: Env) -> None:
     thread.write_some(statement.destination, data, everything, "part")
 
 
-@DOES.of(Convert)
-def _(thread: Thread, statement: Convert, _env: Env) -> None:
+@DOES.of(ir.Convert)
+def _(thread: Thread, statement: ir.Convert, _env: Env) -> None:
     values = thread.numbers(statement.source, "convert")
     numeric = thread.machine.fragment(statement.destination).value_type
     thread.write(statement.destination, convert(values, numeric), "convert")
 
 
-@DOES.of(Map)
-def _(thread: Thread, statement: Map, env: Env) -> None:
+@DOES.of(ir.Map)
+def _(thread: Thread, statement: ir.Map, env: Env) -> None:
     fragment, gathers = thread.machine.fragment(statement.destination), dict(statement.gathers)
 
     def slot(name: str) -> NDArray[Any]:
@@ -487,8 +464,8 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
     thread.write(fragment.name, np.broadcast_to(values, (fragment.elements,)), "map")
 
 
-@DOES.of(Reduce)
-def _(thread: Thread, statement: Reduce, _env: Env) -> None:
+@DOES.of(ir.Reduce)
+def _(thread: Thread, statement: ir.Reduce, _env: Env) -> None:
     target = thread.machine.fragment(statement.destination)
     slots = thread.machine.once(_table, statement.slots)
     values = thread.numbers(statement.source, "reduce")
@@ -509,8 +486,8 @@ def _table(slots: Layout) -> NDArray[np.int64]:
     return table(coalesce(slots))
 
 
-@DOES.of(Mma)
-def _(thread: Thread, statement: Mma, _env: Env) -> None:
+@DOES.of(ir.Mma)
+def _(thread: Thread, statement: ir.Mma, _env: Env) -> None:
     op = statement.mma.atom.op
     reps_m, reps_n, reps_k = thread.machine.once(_repetitions, statement.mma)
     acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))

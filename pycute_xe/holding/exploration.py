@@ -22,20 +22,10 @@ from pycute_xe.holding.ordering import shared_element
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import Shape, is_event, refused, shape_of
 from pycute_xe.holding.tables import by_subgroup, moved
-from pycute_xe.kernel import (
-    Fence,
-    If,
-    Index,
-    Kernel,
-    Loop,
-    NamedArrive,
-    NamedWait,
-    SharedLoad,
-    SharedStore,
-    Statement,
-)
+from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.named import ROLES, Role
 from pycute_xe.kernel.ir.program import chooses, classes
 
@@ -104,7 +94,7 @@ class Rounds:
         charge(EVENT)
         event = mover.events[mover.at]
         match event.statement:
-            case Fence():
+            case ir.Fence():
                 mover.last_fence = mover.at + 1
             case NamedArrive(barrier, role):
                 if not 1 <= event.number <= 31:
@@ -114,7 +104,7 @@ class Rounds:
                 )
             case NamedWait():
                 return self.wait(mover, event.number)
-            case SharedStore() | SharedLoad() as statement:
+            case ir.SharedStore() | ir.SharedLoad() as statement:
                 access = Access(number, mover.at, statement, event, mover.known, mover.fenced)
                 mover.accesses.append(access)
             case _:
@@ -297,7 +287,7 @@ class Common:
         """Return what accesses have in common that do the same with the same elements."""
         return self._use(access.statement), access.event.first, access.mover
 
-    def _use(self, statement: SharedStore | SharedLoad) -> int:
+    def _use(self, statement: ir.SharedStore | ir.SharedLoad) -> int:
         """Return a number that statements share which do the same with the same elements."""
         if id(statement) not in self._use_of:
             key = (type(statement), statement.array, statement.places, statement.at)
@@ -426,12 +416,12 @@ def disorder(kernel: Kernel, fixed: dict[str, int]) -> Disorder | None:
     Otherwise the smallest one in which their order is another than is written: ``turned``.
     Raises `UndecidableError` where what subgroups do depends on more than loops and their numbers.
     """
-    while len(kernel.body) == 1 and isinstance(all_ := kernel.body[0], If) and _is_uniform(all_):
+    while len(kernel.body) == 1 and isinstance(all_ := kernel.body[0], ir.If) and _is_uniform(all_):
         kernel = replace(kernel, body=all_.body)  # where it does not hold, no thread meets
     return _Problems(shape_of(kernel, fixed)).first()
 
 
-def _is_uniform(condition: If) -> bool:
+def _is_uniform(condition: ir.If) -> bool:
     """Whether all subgroups of a work-group are let through, or none."""
     return SUBGROUP_INDEX not in condition.index.names | condition.below.names
 
@@ -527,20 +517,20 @@ class Runs:
         return self._done
 
     def _body(
-        self, body: tuple[Statement, ...], env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
+        self, body: tuple[ir.Statement, ...], env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
     ) -> None:
         for place, statement in enumerate(body):
-            if isinstance(statement, Loop):
+            if isinstance(statement, ir.Loop):
                 if self.shape.meets_in(statement):
                     self._loop(statement, env, (*key, place), cuts)
-            elif isinstance(statement, If):
+            elif isinstance(statement, ir.If):
                 here = (*key, place)
                 if self.shape.meets_in(statement) and self._holds(statement, env, here):
                     self._body(statement.body, env, here, cuts)
             elif is_event(statement):
                 self._done.append(self._event(statement, env, (*key, place), cuts))
 
-    def _loop(self, loop: Loop, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]) -> None:
+    def _loop(self, loop: ir.Loop, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]) -> None:
         start, stop = loop.start.at(env), loop.stop.at(env)
         if stop - start > self._most or len(self._done) > self._most:
             raise self._too_much(stop - start)
@@ -559,7 +549,7 @@ class Runs:
             return refused(self.shape.odd, "")
         return undecided(f"{trips} trips are too many to follow")
 
-    def _holds(self, condition: If, env: dict[str, int], key: Key) -> bool:
+    def _holds(self, condition: ir.If, env: dict[str, int], key: Key) -> bool:
         if id(condition) in self._sized:
             return condition.index.at(env) < condition.below.at(env)
         holds = self._true.get((self._subgroup, key))
@@ -569,7 +559,7 @@ class Runs:
         return holds
 
     def _event(
-        self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
+        self, statement: ir.Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
     ) -> Event:
         event = self._known.get((self._subgroup, key))
         if event is None or event.cuts != cuts or id(statement) in self._sized:
@@ -578,11 +568,11 @@ class Runs:
         return event
 
     def _made(
-        self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
+        self, statement: ir.Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
     ) -> Event:
         if isinstance(statement, (NamedArrive, NamedWait)):
             return Event(statement, key, statement.barrier.number.at(env), 0, cuts)
-        if isinstance(statement, (SharedStore, SharedLoad)):
+        if isinstance(statement, (ir.SharedStore, ir.SharedLoad)):
             if id(statement) not in self._places:
                 self._places[id(statement)] = _place(statement)
             return Event(statement, key, 0, self._places[id(statement)].at(env), cuts)
@@ -592,7 +582,7 @@ class Runs:
         return Event(statement, key, 0, 0, cuts)
 
 
-def _place(statement: SharedStore | SharedLoad) -> Index:
+def _place(statement: ir.SharedStore | ir.SharedLoad) -> Index:
     """Return what is added to the places of all subgroups."""
     try:
         return by_subgroup(statement.at, 1)[0]

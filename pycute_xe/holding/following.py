@@ -71,36 +71,9 @@ from pycute_xe.holding.patience import remembering
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared
 from pycute_xe.holding.tables import moved
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    FetchAdd,
-    Fill,
-    If,
-    Index,
-    Kernel,
-    Load,
-    Loop,
-    Map,
-    Mma,
-    NamedArrive,
-    NamedWait,
-    Part,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-    walk,
-)
+from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait, walk
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import at_least, chooses, doing, mixes
 
 __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
@@ -113,7 +86,7 @@ Contents: TypeAlias = "dict[str, Content]"
 
 def follow_recurrence(
     kernel: Kernel,
-    loop: Loop,
+    loop: ir.Loop,
     around: tuple[Around, ...],
     written: tuple[str, ...],
     shared: Mapping[str, Ints],
@@ -141,7 +114,7 @@ def follow_recurrence(
     }
     entering = Entering(loop, before, out, fresh, known=arrays | begun)
     at_trip = entering.all(tuple(name for name in rest if name not in states))
-    stores = any(isinstance(s, (Store, AtomicStore)) for s in walk(loop.body))
+    stores = any(isinstance(s, (ir.Store, ir.AtomicStore)) for s in walk(loop.body))
     read = set[str]().union(*(carried_in(out[name], loop.var) for name in states))
     again = [name for name in sorted(states & read) if _is_written(before[name])] if stores else []
     later = {name: begun[name].each(_later(recurrence)) for name in again}
@@ -194,7 +167,7 @@ def _later(recurrence: Recurrence) -> Callable[[Node], Node]:
 def _marker(
     recurrence: Recurrence, name: str, own: str, around: tuple[Around, ...], behind: bool
 ) -> Callable[[Node], Node]:
-    at = tuple((one.var, Index(one.var)) for one in around if isinstance(one, Loop))
+    at = tuple((one.var, Index(one.var)) for one in around if isinstance(one, ir.Loop))
 
     def leaf(node: Node) -> Node:
         if not isinstance(node, Carried) or not node.begins(name, recurrence.loop.var):
@@ -261,15 +234,15 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     return walker.followed
 
 
-@HOLDS.of(Fill)
-def _(walker: Follower, statement: Fill) -> None:
+@HOLDS.of(ir.Fill)
+def _(walker: Follower, statement: ir.Fill) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
     value = float(statement.value)
     walker.state[fragment.name] = number(fragment.elements, value, fragment.value_type)
 
 
-@HOLDS.of(Load)
-def _(walker: Follower, statement: Load) -> None:
+@HOLDS.of(ir.Load)
+def _(walker: Follower, statement: ir.Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
     old, tile = walker.state[fragment.name], walker.followed.memory.get(statement.operand)
     base, table, moves = placed(walker.kernel, statement)
@@ -287,8 +260,8 @@ def _(walker: Follower, statement: Load) -> None:
     walker.state[fragment.name] = old.over(elements, new)
 
 
-@HOLDS.of(Store, AtomicStore)
-def _(walker: Follower, statement: Store | AtomicStore) -> None:
+@HOLDS.of(ir.Store, ir.AtomicStore)
+def _(walker: Follower, statement: ir.Store | ir.AtomicStore) -> None:
     base, table, moves = placed(walker.kernel, statement)
     content, subgroups = walker.read(statement, statement.fragment), walker.doing
     for part in content.parts:
@@ -302,12 +275,12 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
         )
         walker.followed.writes.append(write)
     tile = walker.followed.memory.get(statement.operand)
-    if isinstance(tile, Tile) and isinstance(statement, Store):
+    if isinstance(tile, Tile) and isinstance(statement, ir.Store):
         store_through(walker, statement, tile)
 
 
-@HOLDS.of(Reorder)
-def _(walker: Follower, statement: Reorder) -> None:
+@HOLDS.of(ir.Reorder)
+def _(walker: Follower, statement: ir.Reorder) -> None:
     content, to = _converted(walker, statement), moved(statement.slots)
     old = nothing(walker.kernel.fragment(statement.destination).elements)
     last = np.full(old.count, -1, dtype=np.int64)
@@ -316,41 +289,41 @@ def _(walker: Follower, statement: Reorder) -> None:
     walker.state[statement.destination] = old.over(reached, content.at(last[reached]))
 
 
-@HOLDS.of(Part)
-def _(walker: Follower, statement: Part) -> None:
+@HOLDS.of(ir.Part)
+def _(walker: Follower, statement: ir.Part) -> None:
     content = walker.read(statement, statement.source)
     walker.state[statement.destination] = content.at(statement.first + moved(statement.slots))
 
 
-@HOLDS.of(Convert)
-def _(walker: Follower, statement: Convert) -> None:
+@HOLDS.of(ir.Convert)
+def _(walker: Follower, statement: ir.Convert) -> None:
     walker.state[statement.destination] = _converted(walker, statement)
 
 
-def _converted(walker: Follower, statement: Convert | Reorder) -> Content:
+def _converted(walker: Follower, statement: ir.Convert | ir.Reorder) -> Content:
     """Return what a fragment holds in the type of another."""
     source, to = (walker.kernel.fragment(n) for n in (statement.source, statement.destination))
     content = walker.read(statement, source.name)
-    if isinstance(statement, Reorder) and source.value_type == to.value_type:
+    if isinstance(statement, ir.Reorder) and source.value_type == to.value_type:
         return content
     return content.each(lambda n: changed(n, source.value_type, to.value_type))
 
 
-HOLDS.of(Map)(follow_map)
-HOLDS.of(Reduce)(follow_reduce)
-HOLDS.of(Mma)(follow_mma)
-HOLDS.of(SharedStore)(store_shared)
-HOLDS.of(SharedLoad)(load_shared)
+HOLDS.of(ir.Map)(follow_map)
+HOLDS.of(ir.Reduce)(follow_reduce)
+HOLDS.of(ir.Mma)(follow_mma)
+HOLDS.of(ir.SharedStore)(store_shared)
+HOLDS.of(ir.SharedLoad)(load_shared)
 
 
-@HOLDS.of(Prefetch, BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
-def _(walker: Follower, statement: Statement) -> None:
+@HOLDS.of(ir.Prefetch, ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait)
+def _(walker: Follower, statement: ir.Statement) -> None:
     """Construction has paired the halves; registers hold what they held."""
     del walker, statement
 
 
-@HOLDS.of(Await, Signal)
-def _(walker: Follower, statement: Await | Signal) -> None:
+@HOLDS.of(ir.Await, ir.Signal)
+def _(walker: Follower, statement: ir.Await | ir.Signal) -> None:
     """What other work-groups have done by then is not a map of this one's variables.
 
     A run takes what memory holds when a statement's turn comes.
@@ -363,8 +336,8 @@ def _(walker: Follower, statement: Await | Signal) -> None:
     )
 
 
-@HOLDS.of(FetchAdd)
-def _(walker: Follower, statement: FetchAdd) -> None:
+@HOLDS.of(ir.FetchAdd)
+def _(walker: Follower, statement: ir.FetchAdd) -> None:
     """A ticket is a number that the order of arrival decides."""
     del walker
     raise undecided(
@@ -373,8 +346,8 @@ def _(walker: Follower, statement: FetchAdd) -> None:
     )
 
 
-@HOLDS.of(If)
-def _(walker: Follower, statement: If) -> None:
+@HOLDS.of(ir.If)
+def _(walker: Follower, statement: ir.If) -> None:
     if chooses(statement):
         _follow_some(walker, statement)
         return
@@ -401,7 +374,7 @@ def _(walker: Follower, statement: If) -> None:
         walker.state[name] = combined(new.count, (new, old, test), _picked)
 
 
-def _spares(statement: If, new: Node, old: Node) -> bool:
+def _spares(statement: ir.If, new: Node, old: Node) -> bool:
     """Whether a condition spares a mask that would change nothing: all that it keeps is ``old``.
 
     So the mask of a ragged tile is that of every tile.
@@ -421,7 +394,7 @@ def _picked(nodes: tuple[Node, ...]) -> Node:
     return Picked(test, new, old)
 
 
-def _demand_registers(walker: Follower, statement: If, written: tuple[str, ...]) -> None:
+def _demand_registers(walker: Follower, statement: ir.If, written: tuple[str, ...]) -> None:
     """Refuse conditions on the subgroup and more around what subgroups share."""
     inner = tuple(walk(statement.body))
     shares = any(s.touched.meets or s.touched.from_shared or s.touched.to_shared for s in inner)
@@ -433,7 +406,7 @@ def _demand_registers(walker: Follower, statement: If, written: tuple[str, ...])
         )
 
 
-def _follow_some(walker: Follower, statement: If) -> None:
+def _follow_some(walker: Follower, statement: ir.If) -> None:
     """Follow what some subgroups do: registers of the others are never looked at."""
     before = walker.active
     mine = doing((statement,), walker.kernel.subgroups)
@@ -443,8 +416,8 @@ def _follow_some(walker: Follower, statement: If) -> None:
     walker.active = before
 
 
-@HOLDS.of(Loop)
-def _(walker: Follower, statement: Loop) -> None:
+@HOLDS.of(ir.Loop)
+def _(walker: Follower, statement: ir.Loop) -> None:
     def trial(
         entry: dict[str, Content], keep: bool, settled: dict[str, Content] | None = None
     ) -> dict[str, Content]:

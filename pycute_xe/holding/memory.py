@@ -35,19 +35,9 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.patience import remembered
 from pycute_xe.holding.tables import Copied, by_subgroup, copied
-from pycute_xe.kernel import (
-    AtomicStore,
-    If,
-    Index,
-    Kernel,
-    Load,
-    Loop,
-    Operand,
-    Prefetch,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Index, Kernel, Operand
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import at_least, doing
 from pycute_xe.kernel.spec.places import never_negative
 
@@ -72,7 +62,7 @@ FAR = -(1 << 40)
 
 def placed(
     kernel: Kernel,
-    statement: Prefetch | Load | Store | AtomicStore,
+    statement: ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore,
     around: tuple[Around, ...] = (),
 ) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
     """Return where a copy's register elements belong: index, table, and which of them move.
@@ -180,22 +170,22 @@ def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | Undecidable
     return out
 
 
-Met: TypeAlias = "tuple[int, Load | Store | AtomicStore, tuple[Around, ...]]"
+Met: TypeAlias = "tuple[int, ir.Load | ir.Store | ir.AtomicStore, tuple[Around, ...]]"
 
 
 def _accesses(kernel: Kernel, name: str) -> Iterator[Met]:
     for place, (statement, around) in enumerate(situated(kernel.body)):
-        if isinstance(statement, (Load, Store, AtomicStore)) and statement.operand == name:
+        if isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore)) and statement.operand == name:
             yield place, statement, around
 
 
 def _stored_before(mine: list[Met]) -> bool:
     """Whether a store may come before a load: in the program, or in a loop around both."""
     for early, store, around in mine:
-        loops = {id(one) for one in around if isinstance(one, Loop)}
+        loops = {id(one) for one in around if isinstance(one, ir.Loop)}
         for late, load, outer in mine:
             again = any(id(one) in loops for one in outer)
-            stores = not isinstance(store, Load) and isinstance(load, Load)
+            stores = not isinstance(store, ir.Load) and isinstance(load, ir.Load)
             if stores and (early < late or again):
                 return True
     return False
@@ -203,11 +193,11 @@ def _stored_before(mine: list[Met]) -> bool:
 
 def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
     """Return the box around all accesses. Raises `UndecidableError` without one."""
-    loops = {s.var for s in kernel.statements() if isinstance(s, Loop)}
+    loops = {s.var for s in kernel.statements() if isinstance(s, ir.Loop)}
     spans: list[Ints] = []
     bases: set[tuple[Index, ...]] = set()
     for _, statement, around in mine:
-        if isinstance(statement, AtomicStore):
+        if isinstance(statement, ir.AtomicStore):
             raise undecided(f"{operand.name} is loaded while others add to it", "load a copy")
         base, table, moves = placed(kernel, statement, around)
         bases.add(tuple(index - index.offset for index in base))
@@ -230,18 +220,18 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
     return Tile(operand, bases.pop(), tuple(int(n) for n in low), shape)
 
 
-def ever_left(kernel: Kernel, loop: Loop, tile: Tile) -> Ints:
+def ever_left(kernel: Kernel, loop: ir.Loop, tile: Tile) -> Ints:
     """Return the positions of a tile that some trip of a loop stores to."""
     positions: list[Ints] = [np.arange(0)]
     for statement, around in situated(loop.body, (loop,)):
-        if isinstance(statement, Store) and statement.operand == tile.operand.name:
+        if isinstance(statement, ir.Store) and statement.operand == tile.operand.name:
             base, table, moves = placed(kernel, statement, around)
             positions.append(tile.positions(base, table)[:, moves].reshape(-1))
     every = np.unique(np.concatenate(positions))
     return every[every < tile.count]
 
 
-def store_through(walker: Follower, statement: Store, tile: Tile) -> None:
+def store_through(walker: Follower, statement: ir.Store, tile: Tile) -> None:
     """Follow what a store leaves in an operand that is loaded back."""
     name, content = statement.operand, walker.state[statement.fragment]
     base, table, moves = placed(walker.kernel, statement)
@@ -293,7 +283,7 @@ def _unclipped(tile: Tile, node: Node, at: Ints) -> Node:
             return node
 
 
-def load_back(walker: Follower, statement: Load, tile: Tile) -> Content:
+def load_back(walker: Follower, statement: ir.Load, tile: Tile) -> Content:
     """Return what the elements of a fragment hold that a load fills.
 
     Raises `UndecidableError` where nothing may lie there.
@@ -374,7 +364,7 @@ def is_ordered(kernel: Kernel, tile: Tile) -> bool:
     walker = _Walker(kernel)
     for place, (statement, around) in enumerate(situated(kernel.body)):
         walker.numbers.setdefault((id(statement), tuple(map(id, around))), place)
-        mine = isinstance(statement, (Load, Store, AtomicStore))
+        mine = isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore))
         if mine and statement.operand == tile.operand.name:
             walker.accesses[place] = _access(kernel, tile, statement, around)
     walker.body(kernel.body, (), frozenset())
@@ -397,7 +387,10 @@ class _Access:
 
 
 def _access(
-    kernel: Kernel, tile: Tile, statement: Load | Store | AtomicStore, around: tuple[Around, ...]
+    kernel: Kernel,
+    tile: Tile,
+    statement: ir.Load | ir.Store | ir.AtomicStore,
+    around: tuple[Around, ...],
 ) -> _Access:
     base, table, moves = placed(kernel, statement, around)
     positions = tile.positions(base, table)[:, moves]
@@ -405,7 +398,9 @@ def _access(
     touched[np.arange(kernel.subgroups)[:, None], positions] = True
     inside = touched[:, :-1]
     return _Access(
-        not isinstance(statement, Load), inside.sum(axis=0, dtype=np.int64), inside.argmax(axis=0)
+        not isinstance(statement, ir.Load),
+        inside.sum(axis=0, dtype=np.int64),
+        inside.argmax(axis=0),
     )
 
 
@@ -419,11 +414,11 @@ class _Walker:
     ordered: bool = True
 
     def body(
-        self, body: tuple[Statement, ...], around: tuple[Around, ...], opened: frozenset[Open]
+        self, body: tuple[ir.Statement, ...], around: tuple[Around, ...], opened: frozenset[Open]
     ) -> frozenset[Open]:
         for statement in body:
             meets = statement.touched.meets
-            if isinstance(statement, (Loop, If)):
+            if isinstance(statement, (ir.Loop, ir.If)):
                 opened = self.inside(statement, around, opened)
             elif meets == "fence":
                 opened = frozenset((n, FENCED if how == MADE else how) for n, how in opened)
@@ -436,11 +431,11 @@ class _Walker:
         return opened
 
     def inside(
-        self, statement: Loop | If, around: tuple[Around, ...], opened: frozenset[Open]
+        self, statement: ir.Loop | ir.If, around: tuple[Around, ...], opened: frozenset[Open]
     ) -> frozenset[Open]:
         inner = (*around, statement)
         after = self.body(statement.body, inner, opened)
-        if isinstance(statement, If):
+        if isinstance(statement, ir.If):
             return opened | after
         while not after <= opened:
             opened, after = opened | after, self.body(statement.body, inner, opened | after)
@@ -448,7 +443,7 @@ class _Walker:
         return after if surely else opened | after
 
     def access(
-        self, statement: Statement, around: tuple[Around, ...], opened: frozenset[Open]
+        self, statement: ir.Statement, around: tuple[Around, ...], opened: frozenset[Open]
     ) -> frozenset[Open]:
         number = self.numbers[id(statement), tuple(map(id, around))]
         mine = self.accesses.get(number)

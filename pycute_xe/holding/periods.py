@@ -27,19 +27,9 @@ from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import undecided
-from pycute_xe.kernel import (
-    If,
-    Index,
-    Kernel,
-    Loop,
-    NamedArrive,
-    NamedWait,
-    SharedLoad,
-    SharedStore,
-    Statement,
-    walk,
-)
+from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait, walk
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import chooses
 
 __all__ = ["Line", "line", "period", "span", "values", "Shape", "is_event", "shape_of"]
@@ -241,7 +231,7 @@ def _looked_up(index: Index) -> UndecidableError:
 # are needed: a larger problem with a fault then has a smaller one with a fault. `Problems` counts
 # the work; what is too much is refused.
 
-EVENTS = (NamedArrive, NamedWait, SharedStore, SharedLoad)
+EVENTS = (NamedArrive, NamedWait, ir.SharedStore, ir.SharedLoad)
 
 
 @dataclass(eq=False)
@@ -253,7 +243,7 @@ class Long:
     lie between two cuts.
     """
 
-    loop: Loop
+    loop: ir.Loop
     var: str
     depth: int
     trips: Line
@@ -285,10 +275,10 @@ class Shape:
 
     def __post_init__(self) -> None:
         """Look for the loops and conditions in which subgroups meet."""
-        around = (s for s in self.kernel.statements() if isinstance(s, (Loop, If)))
+        around = (s for s in self.kernel.statements() if isinstance(s, (ir.Loop, ir.If)))
         self._met = {id(s) for s in around if any(map(is_event, walk(s.body)))}
 
-    def meets_in(self, block: Loop | If) -> bool:
+    def meets_in(self, block: ir.Loop | ir.If) -> bool:
         """Whether subgroups meet in a loop or a condition, or use shared memory."""
         return id(block) in self._met
 
@@ -305,7 +295,7 @@ class Shape:
             yield ones, max(-(-one.start // one.unit) for one in ones), cell
 
 
-def is_event(statement: Statement) -> bool:
+def is_event(statement: ir.Statement) -> bool:
     """Whether subgroups meet in a statement, or use shared memory."""
     return bool(statement.touched.meets) or isinstance(statement, EVENTS)
 
@@ -331,7 +321,7 @@ def _asked(kernel: Kernel) -> Iterator[Index]:
     """Yield the indices on which it depends whether and where subgroups meet."""
     for statement in kernel.statements():
         others = {name for name, _ in kernel.grid}
-        if not isinstance(statement, (SharedStore, SharedLoad)):
+        if not isinstance(statement, (ir.SharedStore, ir.SharedLoad)):
             others.add(SUBGROUP_INDEX)
         for index in _indices(statement):
             if index.names & others or index.looked_up:
@@ -339,16 +329,16 @@ def _asked(kernel: Kernel) -> Iterator[Index]:
             yield index
 
 
-def _indices(statement: Statement) -> tuple[Index, ...]:
+def _indices(statement: ir.Statement) -> tuple[Index, ...]:
     match statement:
-        case Loop(_, start, stop, body):
+        case ir.Loop(_, start, stop, body):
             return (start, stop) if any(map(is_event, walk(body))) else ()
-        case If(index, below, body):
+        case ir.If(index, below, body):
             met = not chooses(statement) and any(map(is_event, walk(body)))
             return (index - below,) if met else ()
         case NamedArrive(barrier) | NamedWait(barrier):
             return (barrier.number,)
-        case SharedStore() | SharedLoad():
+        case ir.SharedStore() | ir.SharedLoad():
             return (statement.at,)
         case _:
             return ()
@@ -361,21 +351,21 @@ class _Reading:
         self.shape = shape
 
     def body(
-        self, body: tuple[Statement, ...], known: dict[str, Index], longs: tuple[Long, ...]
+        self, body: tuple[ir.Statement, ...], known: dict[str, Index], longs: tuple[Long, ...]
     ) -> None:
         for statement in body:
             indices = [index.substitute(known) for index in _indices(statement)]
-            if isinstance(statement, If):
+            if isinstance(statement, ir.If):
                 indices = [_in_steps(index, self.shape.free) for index in indices]
             for index in indices:
-                self.spans(index, longs, isinstance(statement, If))
+                self.spans(index, longs, isinstance(statement, ir.If))
             match statement:
-                case Loop(var, _, _, inner):
+                case ir.Loop(var, _, _, inner):
                     if indices:
                         start, stop = indices
                         around = self.loop(statement, stop - start, longs)
                         self.body(inner, {**known, var: Index(var) + start}, around)
-                case If(_, _, inner):
+                case ir.If(_, _, inner):
                     for index in indices:
                         self.condition(index, longs)
                     self.body(inner, known, longs)
@@ -395,7 +385,7 @@ class _Reading:
     def line(self, index: Index) -> Line:
         return line(index).within(self.shape.short)
 
-    def loop(self, loop: Loop, trips: Index, longs: tuple[Long, ...]) -> tuple[Long, ...]:
+    def loop(self, loop: ir.Loop, trips: Index, longs: tuple[Long, ...]) -> tuple[Long, ...]:
         linear, shape = self.line(trips), self.shape
         slope = linear.of(shape.free)
         if any(linear.of(one.var) for one in longs) or slope < 0:

@@ -14,6 +14,7 @@ import pytest
 from broken_kernels import tiled_mma
 
 import pycute_xe as cx
+from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.kernel import (
     BarrierArrive,
@@ -424,3 +425,22 @@ def test_a_refused_block_leaves_nothing_behind(slip: bool) -> None:
 def test_a_number_of_subgroups_is_known() -> None:
     with pytest.raises(InputError, match="name is text, and a number of subgroups or a tiled MMA"):
         KernelBuilder("relu", cx.symbol("m"))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("into", ["s4", "u4"])
+@pytest.mark.parametrize("loads", [False, True])
+def test_tiles_of_4_bits_come_in_parts(into: str, loads: bool) -> None:
+    kinds = (into, "bf16") if loads else ("bf16", into)
+    k = KernelBuilder("narrow", 4)
+    X, D = k.input("X", kinds[0], ("M", "N")), k.output("D", kinds[1], ("M", "N"))
+    m, n = k.grid(m=Tiles("M", 32), n=Tiles("N", 32))
+    k.load("x", X, k.parts((32, 32), (2, 2)), at=(m * 32, n * 32))
+    k.convert("y", "x", kinds[1])
+    k.store(D, "y", at=(m * 32, n * 32))
+    kernel = k.build("D[m,n] = X[m,n]" if loads else f"D[m,n] = {into}(X[m,n])")
+    low, high = (-8, 7) if into == "s4" else (0, 15)
+    x = np.random.default_rng(0).integers(low, high + 1, (35, 65)).astype(np.float32)
+    for executor in ("fast", "reference"):
+        found = cx.run(kernel, convert(x, kinds[0]), executor=executor)
+        assert (np.asarray(found).astype(float) == x).all()
+    assert cx.verify(kernel).answer == "proved"

@@ -18,30 +18,10 @@ from pycute_xe.kernel.index import (
     Index,
     as_index,
 )
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order, Role, Shared, matrix
 from pycute_xe.kernel.ir.program import check_barriers
-from pycute_xe.kernel.ir.statements import (
-    AtomicStore,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    FetchAdd,
-    Fill,
-    If,
-    Load,
-    Loop,
-    Map,
-    Mma,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Statement,
-    Store,
-)
 from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.kernel.spec.reading import (
@@ -203,7 +183,7 @@ class KernelBuilder(Draft):
         converts = kind != memory.value_type
         last = f"{name}_loaded" if converts or moves else name
         self._fill(last, memory.value_type, copy.messages * copy.atom.values, spread)
-        self._append(Load(copy, memory.name, _place(at), last, modes))
+        self._append(ir.Load(copy, memory.name, _place(at), last, modes))
         if converts:
             source, last = last, f"{name}_converted" if moves else name
             self.convert(last, source, kind)
@@ -217,25 +197,25 @@ class KernelBuilder(Draft):
         memory = self._operand(operand)
         copy = self._copy(memory, tiling, "load")
         ahead = make_block_2d_prefetch(copy)
-        self._append(Prefetch(ahead, memory.name, _place(at), modes_of(memory, copy)))
+        self._append(ir.Prefetch(ahead, memory.name, _place(at), modes_of(memory, copy)))
 
     @line
     def store(
         self, operand: Operand | str, name: str, at: At, copy: TiledCopy | None = None
     ) -> None:
         """Store a fragment to a tile of an operand, clipped to it."""
-        self._put(Store, operand, name, at, copy)
+        self._put(ir.Store, operand, name, at, copy)
 
     @line
     def atomic_add(
         self, operand: Operand | str, name: str, at: At, copy: TiledCopy | None = None
     ) -> None:
         """Add a fragment to a tile of an operand, each element indivisibly."""
-        self._put(AtomicStore, operand, name, at, copy)
+        self._put(ir.AtomicStore, operand, name, at, copy)
 
     def _put(
         self,
-        kind: type[Store] | type[AtomicStore],
+        kind: type[ir.Store] | type[ir.AtomicStore],
         operand: Operand | str,
         name: str,
         at: At,
@@ -254,7 +234,7 @@ class KernelBuilder(Draft):
             if not is_identity(slots):
                 moved = f"{name}_stored"
                 self._fill(moved, source.value_type, source.slots, None)
-                self._append(Reorder(name, moved, slots))
+                self._append(ir.Reorder(name, moved, slots))
                 name = moved
         self._append(kind(made, memory.name, _place(at), name, modes))
 
@@ -280,7 +260,7 @@ class KernelBuilder(Draft):
             kind = numeric or (known.value_type if known is not None else usual)
             slots = known.slots if known is not None else -(-len(spread.places) // 16)
             self._fill(name, as_numeric(kind), slots, spread)
-        self._append(Fill(name, value))
+        self._append(ir.Fill(name, value))
 
     @line
     def map(self, name: str, value: str | Expression, numeric: Numeric | str | None = None) -> None:
@@ -306,14 +286,14 @@ class KernelBuilder(Draft):
         self._fill(name, as_numeric(numeric), slots, spread)
         plain = Layout(16 * slots)
         moved = tuple((one, by) for one, by in gathers if by != plain)
-        self._append(Map(name, expression, moved))
+        self._append(ir.Map(name, expression, moved))
 
     @line
     def convert(self, name: str, source: str, numeric: Numeric | str) -> None:
         """Convert a fragment: to nearest even, integers saturated."""
         fragment = self._parts.fragment(source)
         self._fill(name, as_numeric(numeric), fragment.slots, self._spreads[source])
-        self._append(Convert(source, name))
+        self._append(ir.Convert(source, name))
 
     @line
     def reorder(self, name: str, source: str, to: Tiling) -> None:
@@ -321,7 +301,7 @@ class KernelBuilder(Draft):
         fragment, wanted = self._parts.fragment(source), self._tiled(to)
         slots = self._turn(source, self.spread_of(source), wanted)
         self._fill(name, fragment.value_type, fragment.slots, wanted)
-        self._append(Reorder(source, name, slots))
+        self._append(ir.Reorder(source, name, slots))
 
     @line
     def reduce(self, name: str, how: str, source: str, axis: Literal[0, 1]) -> None:
@@ -339,7 +319,7 @@ class KernelBuilder(Draft):
             wrong = f"each subgroup has {count} {what}, which do not fill registers of 16 lanes"
             raise self._refused({"fragment": fragment}, wrong, f"give each a multiple of 16 {what}")
         self._fill(name, fragment.value_type, -(-len(kept.places) // 16), kept)
-        self._append(Reduce(how, source, name, spread.reduced(axis)))
+        self._append(ir.Reduce(how, source, name, spread.reduced(axis)))
 
     @line
     def mma(self, accumulator: str, a: str, b: str, mma: TiledMma | None = None) -> None:
@@ -356,7 +336,7 @@ class KernelBuilder(Draft):
                 wrong = f"{name} is spread as {is_of}, not as {share}, which the MMA takes here"
                 fix = f'load it as Share(mma, "{role}"), or reorder it'
                 raise self._refused({"fragment": name, "role": role}, wrong, fix)
-        self._append(Mma(by, accumulator, a, b))
+        self._append(ir.Mma(by, accumulator, a, b))
 
     # ------------------------------------------------------------------ shared memory, barriers
 
@@ -368,7 +348,7 @@ class KernelBuilder(Draft):
         if spread.tile != of.tile:
             wrong = f"{name} is a tile of {spread.tile}, {array} holds one of {of.tile}"
             raise self._refused({"array": array, "fragment": name}, wrong, "use tiles of one size")
-        self._append(SharedStore(name, array, _swizzled(of, spread), self._stage(array, stage)))
+        self._append(ir.SharedStore(name, array, _swizzled(of, spread), self._stage(array, stage)))
 
     @line
     def take(self, name: str, array: str, tiling: Tiling, stage: Index | int = 0) -> None:
@@ -379,7 +359,7 @@ class KernelBuilder(Draft):
             raise self._refused({"array": array, "fragment": name}, wrong, "use tiles of one size")
         numeric = self._parts.shared_array(array).value_type
         self._fill(name, numeric, -(-len(spread.places) // 16), spread)
-        self._append(SharedLoad(array, name, _swizzled(of, spread), self._stage(array, stage)))
+        self._append(ir.SharedLoad(array, name, _swizzled(of, spread), self._stage(array, stage)))
 
     @line
     def barrier(self) -> None:
@@ -389,22 +369,22 @@ class KernelBuilder(Draft):
 
     def arrive(self) -> None:
         """Tell the barrier of the work-group that this subgroup has come; `wait` must follow."""
-        self._append(BarrierArrive())
+        self._append(ir.BarrierArrive())
 
     def wait(self) -> None:
         """Wait until every subgroup of the work-group has come."""
-        self._append(BarrierWait())
+        self._append(ir.BarrierWait())
 
     def fence(self) -> None:
         """Make earlier stores to shared memory visible behind the next barrier."""
-        self._append(Fence())
+        self._append(ir.Fence())
 
     def ticket(
         self, counter: Operand, at: At, into: Operand, place: At, by: Index | int = 1
     ) -> Index:
         """Add to a counter, and return what it was before, which ``into[place]`` keeps."""
         own = _place(place)
-        self._append(FetchAdd(counter.name, _place(at), as_index(by), into.name, own))
+        self._append(ir.FetchAdd(counter.name, _place(at), as_index(by), into.name, own))
         return Index.element(into.name, *own)
 
     # ------------------------------------------------------------------ loops, conditions, the rest
@@ -422,14 +402,14 @@ class KernelBuilder(Draft):
         tile: ``{"s": "S[t,row,column]"}``. `verify` shows it, and never trusts it.
         """
         claimed = self._invariants(holds or {}, var)
-        return Block(self, Loop(var, as_index(start), as_index(stop), (), claimed), Index(var))
+        return Block(self, ir.Loop(var, as_index(start), as_index(stop), (), claimed), Index(var))
 
     def when(self, condition: Condition) -> Block[None]:
         """Do what the ``with`` block writes where a condition holds: ``when(i + 2 < count)``."""
         if not isinstance(condition, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
             wrong = f"{type(condition).__name__} is not a condition on indices"
             raise self._refused({"when": condition}, wrong, "write when(k.subgroup < 4)")
-        return Block(self, If(condition.index, condition.below, ()), None)
+        return Block(self, ir.If(condition.index, condition.below, ()), None)
 
     @line
     def fragment(
@@ -441,10 +421,10 @@ class KernelBuilder(Draft):
         )
 
     @line
-    def add(self, *statements: Statement) -> None:
+    def add(self, *statements: ir.Statement) -> None:
         """Append statements that the builder has no method for, over fragments that there are."""
         for statement in statements:
-            if not isinstance(statement, Statement):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(statement, ir.Statement):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError("only statements are added")
             self._append(statement)
 

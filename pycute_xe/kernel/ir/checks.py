@@ -13,33 +13,10 @@ from pycute_xe.converting import beyond
 from pycute_xe.errors import MOST_QUOTED, KernelError, quoted
 from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
-from pycute_xe.kernel.ir.statements import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    FetchAdd,
-    Fill,
-    If,
-    Load,
-    Loop,
-    Map,
-    Mma,
-    Part,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-)
 from pycute_xe.kernel.spec.expression import Slot, leaves
 from pycute_xe.kernel.spec.specification import without_value
 from pycute_xe.layout import Layout, cosize, size
@@ -68,7 +45,7 @@ def check_named(kernel: Program, fragments: Iterable[str]) -> None:
         kernel.fragment(name)
 
 
-def check_type(kernel: Program, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
+def check_type(kernel: Program, statement: ir.Statement, fragment: Fragment, kind: Numeric) -> None:
     """Raise `KernelError` for a fragment of another type."""
     if fragment.value_type != kind:
         raise unfit(
@@ -79,7 +56,7 @@ def check_type(kernel: Program, statement: Statement, fragment: Fragment, kind: 
         )
 
 
-def check_slots(kernel: Program, statement: Statement, name: str, slots: int) -> None:
+def check_slots(kernel: Program, statement: ir.Statement, name: str, slots: int) -> None:
     """Raise `KernelError` for a fragment of another size."""
     fragment = kernel.fragment(name)
     if fragment.slots != slots:
@@ -91,7 +68,7 @@ def check_slots(kernel: Program, statement: Statement, name: str, slots: int) ->
         )
 
 
-def check_ticket(kernel: Program, statement: FetchAdd) -> None:
+def check_ticket(kernel: Program, statement: ir.FetchAdd) -> None:
     """Refuse a ticket that no element of another integer operand holds."""
     check_counter(kernel, statement)
     into, wrong = kernel.operand(statement.into), ""
@@ -108,7 +85,7 @@ def check_ticket(kernel: Program, statement: FetchAdd) -> None:
         raise unfit(kernel, {"statement": "FetchAdd", "operand": into}, wrong, fix)
 
 
-def check_counter(kernel: Program, statement: Await | Signal | FetchAdd) -> None:
+def check_counter(kernel: Program, statement: ir.Await | ir.Signal | ir.FetchAdd) -> None:
     """Refuse a counter that is not an element of a writable 32-bit integer operand."""
     operand, wrong = kernel.operand(statement.operand), ""
     fix = 'declare Operand(name, "s32", modes, role="scratch")'
@@ -120,7 +97,7 @@ def check_counter(kernel: Program, statement: Await | Signal | FetchAdd) -> None
         )
     elif operand.role not in ("inout", "scratch"):
         wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
-    elif isinstance(statement, (Signal, FetchAdd)) and _falls(statement.by):
+    elif isinstance(statement, (ir.Signal, ir.FetchAdd)) and _falls(statement.by):
         wrong, fix = f"a counter only grows, the statement adds {statement.by}", "add 0 or more"
     if wrong:
         given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}
@@ -131,7 +108,7 @@ def _falls(by: Index) -> bool:
     return by.is_constant and by.offset < 0
 
 
-def check_part(kernel: Program, part: Part) -> None:
+def check_part(kernel: Program, part: ir.Part) -> None:
     """Refuse to take elements that a fragment does not have, or another number than is wanted."""
     source, destination = kernel.fragment(part.source), kernel.fragment(part.destination)
     first, last, wrong = part.first, part.first + cosize(part.slots) - 1, ""
@@ -145,7 +122,7 @@ def check_part(kernel: Program, part: Part) -> None:
     check_type(kernel, part, destination, source.value_type)
 
 
-def check_shared(kernel: Program, statement: SharedStore | SharedLoad) -> None:
+def check_shared(kernel: Program, statement: ir.SharedStore | ir.SharedLoad) -> None:
     """Refuse places that are too few, or outside the array."""
     fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
     count = kernel.subgroups * fragment.elements
@@ -186,10 +163,10 @@ def check_barrier(kernel: Program, barrier: NamedBarrier) -> None:
 
 # ------------------------------------------------------------ checks
 
-FITS: Meanings[Callable[[Program, Statement], None]] = Meanings("Kernel")
+FITS: Meanings[Callable[[Program, ir.Statement], None]] = Meanings("Kernel")
 
-Copying = Prefetch | Load | Store | AtomicStore
-VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store"}
+Copying = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
+VERBS = {ir.Prefetch: "prefetch", ir.Load: "load", ir.Store: "store", ir.AtomicStore: "store"}
 
 
 def check_program(kernel: Program) -> None:
@@ -207,7 +184,7 @@ def check_program(kernel: Program) -> None:
         kernel.computes.check(kernel.operands)
 
 
-def check_statement(kernel: Program, statement: Statement) -> None:
+def check_statement(kernel: Program, statement: ir.Statement) -> None:
     """Raise `KernelError` for a statement that does not fit the parts; what is in it is its own."""
     FITS[statement](kernel, statement)
     for name in (*statement.touched.from_memory, *statement.touched.to_memory):
@@ -217,7 +194,7 @@ def check_statement(kernel: Program, statement: Statement) -> None:
 def check_names(kernel: Program) -> None:
     """Raise `KernelError` for a name that stands for two things."""
     variables = [name for name, _ in kernel.grid]
-    variables += [s.var for s in walk(kernel.body) if isinstance(s, Loop)]
+    variables += [s.var for s in walk(kernel.body) if isinstance(s, ir.Loop)]
     things = [x.name for group in (kernel.operands, kernel.fragments, kernel.shared) for x in group]
     for kind, names in (("variable", variables), ("operand, fragment or array", things)):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -234,7 +211,7 @@ def check_names(kernel: Program) -> None:
             raise unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
 
 
-@FITS.of(Prefetch, Load, Store, AtomicStore)
+@FITS.of(ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
 def _(kernel: Program, statement: Copying) -> None:
     operand, copy = kernel.operand(statement.operand), statement.copy
     wrong = _misplaced(statement, operand) or _misdirected(statement, operand)
@@ -243,9 +220,9 @@ def _(kernel: Program, statement: Copying) -> None:
             f"the copy is shared by {copy.num_subgroups} subgroups, the kernel has "
             f"{kernel.subgroups}"
         )
-    if not wrong and isinstance(statement, (Store, AtomicStore)) and operand.role == "in":
+    if not wrong and isinstance(statement, (ir.Store, ir.AtomicStore)) and operand.role == "in":
         wrong = f"{operand.name} is an input, the statement writes it"
-    if not wrong and isinstance(statement, Load) and operand.role == "out":
+    if not wrong and isinstance(statement, ir.Load) and operand.role == "out":
         wrong = f"{operand.name} is an output, the statement reads it"
     if wrong:
         fix = "build the copy from the same tiled MMA, operand and order"
@@ -255,7 +232,7 @@ def _(kernel: Program, statement: Copying) -> None:
             if len(listed := ", ".join(places)) <= MOST_QUOTED:
                 fix = f"{fix}: at=({listed})"
         raise unfit(kernel, {"operand": operand, "copy": copy}, wrong, fix)
-    if not isinstance(statement, Prefetch):
+    if not isinstance(statement, ir.Prefetch):
         check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
         check_type(kernel, statement, kernel.fragment(statement.fragment), copy.value_type)
 
@@ -294,8 +271,8 @@ def _misdirected(statement: Copying, operand: Operand) -> str:
     return ""
 
 
-@FITS.of(Fill)
-def _(kernel: Program, statement: Fill) -> None:
+@FITS.of(ir.Fill)
+def _(kernel: Program, statement: ir.Fill) -> None:
     numeric = kernel.fragment(statement.fragment).value_type
     whole = float(statement.value).is_integer()
     if numeric.kind != "float" and not whole:
@@ -314,10 +291,10 @@ def _(kernel: Program, statement: Fill) -> None:
         )
 
 
-@FITS.of(Reorder, Reduce)
-def _(kernel: Program, statement: Reorder | Reduce) -> None:
+@FITS.of(ir.Reorder, ir.Reduce)
+def _(kernel: Program, statement: ir.Reorder | ir.Reduce) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
-    if isinstance(statement, Reorder):
+    if isinstance(statement, ir.Reorder):
         for name in (statement.source, statement.destination):
             check_slots(kernel, statement, name, -(-size(statement.slots) // 16))
     elif size(statement.slots) != source.elements:
@@ -334,12 +311,12 @@ def _(kernel: Program, statement: Reorder | Reduce) -> None:
             f"it reaches element {cosize(statement.slots) - 1}, {destination} ends before",
             "use a map onto the destination",
         )
-    if isinstance(statement, Reduce):
+    if isinstance(statement, ir.Reduce):
         check_type(kernel, statement, destination, source.value_type)
 
 
-@FITS.of(Convert)
-def _(kernel: Program, statement: Convert) -> None:
+@FITS.of(ir.Convert)
+def _(kernel: Program, statement: ir.Convert) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
     if source.slots != destination.slots:
         raise unfit(
@@ -350,8 +327,8 @@ def _(kernel: Program, statement: Convert) -> None:
         )
 
 
-@FITS.of(Map)
-def _(kernel: Program, statement: Map) -> None:
+@FITS.of(ir.Map)
+def _(kernel: Program, statement: ir.Map) -> None:
     count = kernel.fragment(statement.destination).elements
     gathers = dict(statement.gathers)
     for name in statement.sources:
@@ -385,8 +362,8 @@ def _(kernel: Program, statement: Map) -> None:
             )
 
 
-@FITS.of(Mma)
-def _(kernel: Program, statement: Mma) -> None:
+@FITS.of(ir.Mma)
+def _(kernel: Program, statement: ir.Mma) -> None:
     mma, op = statement.mma, statement.mma.atom.op
     if mma.num_subgroups != kernel.subgroups and statement not in of_some(kernel.body):
         raise unfit(
@@ -408,8 +385,8 @@ def _(kernel: Program, statement: Mma) -> None:
         check_type(kernel, statement, kernel.fragment(name), kind)
 
 
-@FITS.of(Loop)
-def _(kernel: Program, statement: Loop) -> None:
+@FITS.of(ir.Loop)
+def _(kernel: Program, statement: ir.Loop) -> None:
     if statement.start.is_constant and statement.start.offset < 0:
         raise KernelError(
             "Loop", {"var": statement.var, "start": statement.start}, "it starts below zero", "0"
@@ -439,13 +416,13 @@ def _(kernel: Program, statement: NamedArrive | NamedWait) -> None:
     check_barrier(kernel, statement.barrier)
 
 
-FITS.of(Part)(check_part)
-FITS.of(SharedStore, SharedLoad)(check_shared)
-FITS.of(Await, Signal)(check_counter)
-FITS.of(FetchAdd)(check_ticket)
+FITS.of(ir.Part)(check_part)
+FITS.of(ir.SharedStore, ir.SharedLoad)(check_shared)
+FITS.of(ir.Await, ir.Signal)(check_counter)
+FITS.of(ir.FetchAdd)(check_ticket)
 
 
-@FITS.of(If, BarrierArrive, BarrierWait, Fence)
-def _(kernel: Program, statement: Statement) -> None:
+@FITS.of(ir.If, ir.BarrierArrive, ir.BarrierWait, ir.Fence)
+def _(kernel: Program, statement: ir.Statement) -> None:
     """What these demand of the paths around them, `check_paths` judges."""
     check_named(kernel, statement.touched.reads)

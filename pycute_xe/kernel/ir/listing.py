@@ -11,32 +11,9 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.bulk import entries
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.named import ROLES, NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
-from pycute_xe.kernel.ir.statements import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    FetchAdd,
-    Fill,
-    If,
-    Load,
-    Loop,
-    Map,
-    Mma,
-    Part,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-)
 from pycute_xe.layout import size
 from pycute_xe.signatures import typed
 
@@ -90,7 +67,7 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     out: dict[str, Renaming] = {}
     taken: set[str] = set()
     for reorder in kernel.statements():
-        if not isinstance(reorder, Reorder) or taken & {reorder.source, reorder.destination}:
+        if not isinstance(reorder, ir.Reorder) or taken & {reorder.source, reorder.destination}:
             continue
         renaming = _renaming(kernel, reorder)
         if renaming is not None and _safe(kernel, reorder):
@@ -99,7 +76,7 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     return out
 
 
-def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
+def _renaming(kernel: Program, reorder: ir.Reorder) -> Renaming | None:
     """Return how the destination lies in the source, ``None`` where an operand is in pieces."""
     source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
     if destination.value_type != source.value_type:
@@ -130,12 +107,12 @@ def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     return Renaming(destination.name, source.name, piece, firsts)
 
 
-def _pieces(reader: Statement, name: str) -> Iterator[int]:
+def _pieces(reader: ir.Statement, name: str) -> Iterator[int]:
     """The bytes that a reader needs in one piece; 0 where it needs the whole fragment."""
-    if isinstance(reader, Mma) and reader.accumulator != name:
+    if isinstance(reader, ir.Mma) and reader.accumulator != name:
         op = reader.mma.atom.op
         yield from (op.bytes_A,) * (reader.a == name) + (op.bytes_B,) * (reader.b == name)
-    elif isinstance(reader, Store):
+    elif isinstance(reader, ir.Store):
         atom = reader.copy.block
         values, image = atom.values * 16, atom.register_tv.elements
         yield values * atom.value_type.bits // 8 if image == values else 0
@@ -143,7 +120,7 @@ def _pieces(reader: Statement, name: str) -> Iterator[int]:
         yield 0
 
 
-def _safe(kernel: Program, reorder: Reorder) -> bool:
+def _safe(kernel: Program, reorder: ir.Reorder) -> bool:
     """Whether no statement could tell the two fragments of a reorder apart.
 
     In the body that holds the reorder the source is written before it only, the destination read
@@ -155,7 +132,7 @@ def _safe(kernel: Program, reorder: Reorder) -> bool:
     at = body.index(reorder)
     others = [s for s in kernel.statements() if s != reorder]
 
-    def all_in(part: tuple[Statement, ...], touching: Callable[[Statement], bool]) -> bool:
+    def all_in(part: tuple[ir.Statement, ...], touching: Callable[[ir.Statement], bool]) -> bool:
         return sum(map(touching, others)) == sum(map(touching, walk(part)))
 
     return (
@@ -165,25 +142,27 @@ def _safe(kernel: Program, reorder: Reorder) -> bool:
     )
 
 
-def _written(statement: Statement) -> tuple[str, ...]:
+def _written(statement: ir.Statement) -> tuple[str, ...]:
     return statement.touched.writes + statement.touched.updates
 
 
-def _read(statement: Statement) -> tuple[str, ...]:
+def _read(statement: ir.Statement) -> tuple[str, ...]:
     return statement.touched.reads + statement.touched.updates
 
 
-def _around(body: tuple[Statement, ...], statement: Reorder) -> tuple[Statement, ...] | None:
+def _around(
+    body: tuple[ir.Statement, ...], statement: ir.Reorder
+) -> tuple[ir.Statement, ...] | None:
     """Return the innermost body that a statement stands in."""
     if statement in body:
         return body
-    inner = (_around(s.body, statement) for s in body if isinstance(s, (Loop, If)))
+    inner = (_around(s.body, statement) for s in body if isinstance(s, (ir.Loop, ir.If)))
     return next((inside for inside in inner if inside is not None), None)
 
 
 # ------------------------------------------------------------ listing
 
-LINES: Meanings[Callable[[Statement], str]] = Meanings("listing")
+LINES: Meanings[Callable[[ir.Statement], str]] = Meanings("listing")
 
 
 def listing(kernel: Program) -> str:
@@ -192,7 +171,7 @@ def listing(kernel: Program) -> str:
     head = [f"{kernel.name}({', '.join(map(str, kernel.operands))})"]
     if kernel.computes is not None:
         head += [f"  computes   {text}" for text in str(kernel.computes).splitlines()]
-    mmas = dict.fromkeys(s.mma for s in walk(kernel.body) if isinstance(s, Mma))
+    mmas = dict.fromkeys(s.mma for s in walk(kernel.body) if isinstance(s, ir.Mma))
     head += [f"  mma        {mma}" for mma in mmas]
     head.append(f"  registers  {', '.join(map(str, kernel.fragments))} per work-item")
     if kernel.shared:
@@ -205,33 +184,41 @@ def _verbs_of_reorders(kernel: Program) -> dict[str, str]:
     """Return the verbs for reorders by the fragment that they write, where it has one."""
     verbs = dict.fromkeys(renamings(kernel), "renames registers")
     for reorder in kernel.statements():
-        if isinstance(reorder, Reorder):
+        if isinstance(reorder, ir.Reorder):
             source, to = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
             if source.value_type != to.value_type:
                 verbs[to.name] = "converts"
     return verbs
 
 
-def _lines(body: tuple[Statement, ...], level: int, verbs: dict[str, str]) -> Iterator[str]:
+def _lines(body: tuple[ir.Statement, ...], level: int, verbs: dict[str, str]) -> Iterator[str]:
     for statement in body:
         text = line(statement)
-        if isinstance(statement, Reorder) and statement.destination in verbs:
+        if isinstance(statement, ir.Reorder) and statement.destination in verbs:
             text = text.replace("  by ", f"  {verbs[statement.destination]} by ")
         yield "  " * level + text
-        if isinstance(statement, (Loop, If)):
+        if isinstance(statement, (ir.Loop, ir.If)):
             yield from _lines(statement.body, level + 1, verbs)
 
 
-def line(statement: Statement) -> str:
+def line(statement: ir.Statement) -> str:
     """Return one statement as a line, without what it contains.
 
-    >>> line(Fill("tCrC"))
+    >>> line(ir.Fill("tCrC"))
     'fill      tCrC = 0'
     """
     return LINES[statement](statement)
 
 
-def _place(statement: Prefetch | Load | Store | AtomicStore | Await | Signal | FetchAdd) -> str:
+def _place(
+    statement: ir.Prefetch
+    | ir.Load
+    | ir.Store
+    | ir.AtomicStore
+    | ir.Await
+    | ir.Signal
+    | ir.FetchAdd,
+) -> str:
     return f"{statement.operand}[{_indices(statement.at)}]"
 
 
@@ -239,55 +226,55 @@ def _indices(indices: tuple[Index, ...]) -> str:
     return ", ".join(map(str, indices))
 
 
-def _messages(statement: Prefetch | Load | Store | AtomicStore) -> str:
+def _messages(statement: ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore) -> str:
     return f"by {statement.copy.messages} × {statement.copy.op}"
 
 
-def _part_of(statement: SharedStore | SharedLoad) -> str:
+def _part_of(statement: ir.SharedStore | ir.SharedLoad) -> str:
     at = "" if statement.at.is_constant and not statement.at.offset else f"{statement.at} + "
     return f"{statement.array}[{at}{statement.places}]"
 
 
-_ROWS: dict[type[Statement], Callable[[Any], str]] = {
-    Prefetch: lambda s: f"prefetch  {_place(s)}  {_messages(s)}",
-    Load: lambda s: f"copy      {_place(s)} → {s.fragment}  {_messages(s)}",
-    Store: lambda s: f"copy      {s.fragment} → {_place(s)}  {_messages(s)}",
-    AtomicStore: lambda s: f"add       {s.fragment} → {_place(s)}  {_messages(s)}",
-    Fill: lambda s: f"fill      {s.fragment} = {s.value:g}",
-    Part: lambda s: f"part      {s.source} from {s.first} → {s.destination}  by {s.slots}",
-    Convert: lambda s: f"convert   {s.source} → {s.destination}",
-    Reduce: lambda s: f"reduce    {s.how} of {s.source} → {s.destination}  by {s.slots}",
-    Mma: lambda s: f"mma       {s.accumulator} += {s.a} · {s.b}  by {s.mma.atom}",
-    BarrierArrive: lambda _: "barrier   arrive",
-    BarrierWait: lambda _: "barrier   wait",
+_ROWS: dict[type[ir.Statement], Callable[[Any], str]] = {
+    ir.Prefetch: lambda s: f"prefetch  {_place(s)}  {_messages(s)}",
+    ir.Load: lambda s: f"copy      {_place(s)} → {s.fragment}  {_messages(s)}",
+    ir.Store: lambda s: f"copy      {s.fragment} → {_place(s)}  {_messages(s)}",
+    ir.AtomicStore: lambda s: f"add       {s.fragment} → {_place(s)}  {_messages(s)}",
+    ir.Fill: lambda s: f"fill      {s.fragment} = {s.value:g}",
+    ir.Part: lambda s: f"part      {s.source} from {s.first} → {s.destination}  by {s.slots}",
+    ir.Convert: lambda s: f"convert   {s.source} → {s.destination}",
+    ir.Reduce: lambda s: f"reduce    {s.how} of {s.source} → {s.destination}  by {s.slots}",
+    ir.Mma: lambda s: f"mma       {s.accumulator} += {s.a} · {s.b}  by {s.mma.atom}",
+    ir.BarrierArrive: lambda _: "barrier   arrive",
+    ir.BarrierWait: lambda _: "barrier   wait",
     NamedArrive: lambda s: f"barrier   arrive at {s.barrier} as {ROLES[s.role].words}",
     NamedWait: lambda s: f"barrier   wait for {s.barrier}",
-    Fence: lambda _: "fence     shared memory",
-    Await: lambda s: f"await     {_place(s)} >= {s.least}",
-    Signal: lambda s: f"signal    {_place(s)} += {s.by}",
-    FetchAdd: lambda s: f"ticket    {s.into}[{_indices(s.place)}] = {_place(s)}, += {s.by}",
-    SharedStore: lambda s: f"share     {s.fragment} → {_part_of(s)}",
-    SharedLoad: lambda s: f"share     {_part_of(s)} → {s.fragment}",
-    If: lambda s: f"when {s.index} < {s.below}:",
+    ir.Fence: lambda _: "fence     shared memory",
+    ir.Await: lambda s: f"await     {_place(s)} >= {s.least}",
+    ir.Signal: lambda s: f"signal    {_place(s)} += {s.by}",
+    ir.FetchAdd: lambda s: f"ticket    {s.into}[{_indices(s.place)}] = {_place(s)}, += {s.by}",
+    ir.SharedStore: lambda s: f"share     {s.fragment} → {_part_of(s)}",
+    ir.SharedLoad: lambda s: f"share     {_part_of(s)} → {s.fragment}",
+    ir.If: lambda s: f"when {s.index} < {s.below}:",
 }
 for _kind, _row in _ROWS.items():
     LINES.of(_kind)(_row)
 
 
-@LINES.of(Reorder)
-def _(statement: Reorder) -> str:
+@LINES.of(ir.Reorder)
+def _(statement: ir.Reorder) -> str:
     how = "moves nothing" if is_identity(statement.slots) else f"by {statement.slots}"
     return f"reorder   {statement.source} → {statement.destination}  {how}"
 
 
-@LINES.of(Map)
-def _(statement: Map) -> str:
+@LINES.of(ir.Map)
+def _(statement: ir.Map) -> str:
     by = ", ".join(f"{name} by {layout}" for name, layout in statement.gathers)
     return f"map       {statement.destination} = {statement.value}" + (f"  {by}" if by else "")
 
 
-@LINES.of(Loop)
-def _(statement: Loop) -> str:
+@LINES.of(ir.Loop)
+def _(statement: ir.Loop) -> str:
     claims = "; ".join(f"{name} holds {value}" for name, value in statement.holds)
     head = f"for {statement.start} <= {statement.var} < {statement.stop}"
     return head + (f" where {claims}:" if claims else ":")

@@ -22,19 +22,8 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared
-from pycute_xe.kernel.ir.statements import (
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    Load,
-    Prefetch,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Statement,
-)
 from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass, reordered
 from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to
@@ -48,7 +37,7 @@ __all__ = ["Side", "transformed_operands", "MEET", "cooperative_copy", "fragment
 # ------------------------------------------------------------ shared tiles
 # Tiles of an operand that a work-group loads together and keeps in shared memory.
 
-MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
+MEET: tuple[ir.Statement, ...] = (ir.Fence(), ir.BarrierArrive(), ir.BarrierWait())
 """What lets every subgroup read what the others stored."""
 
 
@@ -253,23 +242,23 @@ class Side:
         depth, mode = self.copy.tiler_mn[1], self.modes[1]
         return tuple(k * depth if i == mode else index for i, index in enumerate(self.before))
 
-    def load(self, k: Index) -> tuple[Statement, ...]:
+    def load(self, k: Index) -> tuple[ir.Statement, ...]:
         """Return what brings a tile into registers, on its way to shared memory in its order."""
-        load = Load(self.copy, self.name, self.at(k), self.loaded, self.modes)
+        load = ir.Load(self.copy, self.name, self.at(k), self.loaded, self.modes)
         if not self.stages:
             return (load,)
-        return load, Reorder(self.loaded, f"t{self.name}s{self.name}", self._sorted()[0])
+        return load, ir.Reorder(self.loaded, f"t{self.name}s{self.name}", self._sorted()[0])
 
-    def prefetch(self, k: Index) -> Prefetch:
+    def prefetch(self, k: Index) -> ir.Prefetch:
         """Return the prefetch of a tile."""
-        return Prefetch(make_block_2d_prefetch(self.copy), self.name, self.at(k), self.modes)
+        return ir.Prefetch(make_block_2d_prefetch(self.copy), self.name, self.at(k), self.modes)
 
     @property
     def groups(self) -> frozenset[int]:
         """The sizes of the groups along K that share a scale: none, where nothing is scaled."""
         return self.transform.groups if self.transform else frozenset()
 
-    def before_loop(self, group: int | None, k: Index) -> tuple[Statement, ...]:
+    def before_loop(self, group: int | None, k: Index) -> tuple[ir.Statement, ...]:
         """Return the loads of what all k share, or those of a group that begins at ``k``."""
         vectors = self.transform.vectors if self.transform else ()
         return tuple(s for vector in vectors if vector.group == group for s in vector.loaded(k))
@@ -293,18 +282,18 @@ class Side:
         check_swizzle(self.swizzle, self.name, self.elements)
         return (Shared(self.array, self.copy.value_type, self.stages * self.elements),)
 
-    def store(self, k: Index) -> SharedStore:
+    def store(self, k: Index) -> ir.SharedStore:
         """Return what puts a subgroup's part into the stage of trip ``k``."""
         places = self._swizzled(self._sorted()[1])
-        return SharedStore(f"t{self.name}s{self.name}", self.array, places, self._at(k))
+        return ir.SharedStore(f"t{self.name}s{self.name}", self.array, places, self._at(k))
 
-    def take(self, k: Index) -> SharedLoad:
+    def take(self, k: Index) -> ir.SharedLoad:
         """Return what takes a subgroup's share of trip ``k`` out of its stage."""
         places = self._swizzled(fragment_places(self.mma, self.role, self._place))
         taken = self.read if self.is_plain else f"t{self.name}m{self.name}"
-        return SharedLoad(self.array, taken, places, self._at(k))
+        return ir.SharedLoad(self.array, taken, places, self._at(k))
 
-    def _taken(self) -> tuple[Statement, ...]:
+    def _taken(self) -> tuple[ir.Statement, ...]:
         return (self.take(Index()),) if self.stages else ()
 
     @property
@@ -332,12 +321,12 @@ class Side:
 
     # ------------------------------------------------------------------ in registers
 
-    def ready(self) -> tuple[Statement, ...]:
+    def ready(self) -> tuple[ir.Statement, ...]:
         """Return the conversion, the reorder, and the transform in the order of the MMA."""
         x, slots = self.name, self._moves()
         if self.is_plain:
-            return () if slots is None else (Reorder(self.loaded, self.read, slots),)
-        out = list[Statement]()
+            return () if slots is None else (ir.Reorder(self.loaded, self.read, slots),)
+        out = list[ir.Statement]()
         fragment = f"t{x}m{x}" if self.stages else self.loaded
         turned = slots if slots is not None and not is_identity(slots) else None
         in_place = self.transform is None or self.carrier == self.compute
@@ -345,16 +334,16 @@ class Side:
         at_once = in_one_pass(turned, self.copy.value_type, self.carrier)
         if self.carrier != self.copy.value_type and not at_once:
             name = ready if turned is None else self.names[0].format(x)
-            out.append(Convert(fragment, name))
+            out.append(ir.Convert(fragment, name))
             fragment = name
         if turned is not None:
-            out.append(Reorder(fragment, ready, turned))
+            out.append(ir.Reorder(fragment, ready, turned))
             fragment = ready
         if self.transform is not None:
             integers = self.compute.kind != "float"
             name = f"tCf{x}" if integers else self.read
             out.append(self.transform.into(fragment, name))
-            out += [Convert(name, self.read)] if integers else []
+            out += [ir.Convert(name, self.read)] if integers else []
         return tuple(out)
 
     def _moves(self) -> Layout | None:

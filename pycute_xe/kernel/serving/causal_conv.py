@@ -6,6 +6,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.serving.ragged import take_row
 from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.kernel.serving.sizes import demand_multiples, in_register, sized
 from pycute_xe.kernel.spec.tables import Distinct, InRange, Rising
@@ -102,22 +103,24 @@ class _Window:
         first, stop = (Index.element("starts", r + i) for i in (0, 1))
         with k.when(slot > -1):
             self.weights(at)
+            k.load("window", states, k.parts((last, self.width), (1, 1)), at=(slot, 0, at))
             for j in range(last):
-                k.load(f"s{j}", states, one, at=(slot, j, at))
-                k.fill(f"x{j}", f"s{j}")
+                k.fill(f"x{j}", k.columns("window"), numeric=self.kind)
             with k.when(Index.element("begun", r) > 0):
                 for j in range(last):
-                    k.map(f"x{j}", f"s{j}")
+                    take_row(k, "window", j, f"x{j}")
             place = f"{self.width}*c + column"
-            with k.loop(
-                "t", 0, stop - first, holds={f"x{j}": f"R[t,r,{j},{place}]" for j in range(last)}
-            ) as t:
+            holds = {f"x{j}": f"R[t,r,{j},{place}]" for j in range(last)}
+            with k.loop("t", 0, stop - first, holds=holds) as t:
                 k.load(f"x{last}", self.X, one, at=(first + t, at))
                 self.put(first + t, at)
                 for j in range(last):
                     k.map(f"x{j}", f"x{j + 1}")
-            for j in range(last):
-                k.store(states, f"x{j}", at=(slot, j, at))
+            row, window = k.spread_of("window").place(0), "window"
+            for j in reversed(range(last)):
+                window = f"where({row} < {j + 1}, x{j}, {window})"
+            k.map("window", window)
+            k.store(states, "window", at=(slot, 0, at))
         step = "starts[r+1] - starts[r]"
         tokens = [*(f"R[t,r,{j},c]" for j in range(last)), "X[starts[r]+t,c]"]
         k.computes(

@@ -7,7 +7,6 @@ from math import inf
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.kinds.attention_form import LOWEST
 from pycute_xe.kernel.serving.argmax_rows import first_of
 from pycute_xe.kernel.serving.moe_routing import MOST_CHOSEN, chosen
 from pycute_xe.kernel.serving.rows import RowBuilder

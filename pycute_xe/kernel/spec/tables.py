@@ -126,25 +126,27 @@ class _Assumed:
     @property
     def tables(self) -> frozenset[str]:
         """The tables of which it speaks."""
-        found: list[str] = []
+        names: list[str] = []
 
         def noted(name: str) -> str:
-            found.append(name)
+            names.append(name)
             return name
 
         def seen(index: Index) -> Index:
-            found.extend(x.operand for x in index.looked_up)
+            names.extend(x.operand for x in index.looked_up)
             return index
 
-        self._told(noted, seen)
-        return frozenset(found)
+        self._fields(noted, seen)
+        return frozenset(names)
 
     def changed(self, change: Change) -> Self:
         """Return it with other names."""
-        told = self._told(change.thing, lambda index: change.index(index, *self.bound))
-        return replace(cast("Any", self), **told)
+        made = self._fields(change.thing, lambda index: change.index(index, *self.bound))
+        return replace(cast("Any", self), **made)
 
-    def _told(self, thing: Callable[[str], str], index: Callable[[Index], Index]) -> dict[str, Any]:
+    def _fields(
+        self, thing: Callable[[str], str], index: Callable[[Index], Index]
+    ) -> dict[str, Any]:
         """Return its fields, with what functions make of the names of tables, and of indices."""
 
         def part(value: Any) -> Any:
