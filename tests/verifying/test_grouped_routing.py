@@ -25,7 +25,7 @@ def test_ids_and_weights_are_proved() -> None:
 
 @pytest.mark.long
 def test_two_of_two_groups_are_proved_and_tried() -> None:
-    verdict = cx.verify(routed(64, 4, 2, 2))
+    verdict = cx.verify(routed(64, 4, 2, 2), budget=60)
     assert verdict.answer == "proved", str(verdict)
     assert verdict.tried.runs
 
