@@ -194,7 +194,6 @@ TEXTLESS = {name for name in KINDS if name.endswith(", f8")}
 UNDECIDED = {
     "lse of packed queries": "lse values",  # additions of a tile's rows behind a batch's end
     "lse of pages": "lse values",
-    "grouped routing": "ids values",  # maxima over groups of sums of their two largest
 }
 """What is undecided of each."""
 

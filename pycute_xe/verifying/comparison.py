@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from itertools import permutations
+from itertools import islice, permutations
 from math import inf, isfinite
 from typing import TypeAlias
 
@@ -401,7 +401,20 @@ class _Comparison(Ranges):
             if difference is None:
                 return None
             first = first or difference
-        return first
+        return None if x.atoms and x.over and self.alike(points, x, y) else first
+
+    def alike(self, points: Region, x: Term, y: Term) -> bool:
+        """Whether two sums have the same summands at the same values of their variables."""
+        for order in islice(permutations(x.over), MOST_ORDERS if len(x.over) == len(y.over) else 0):
+            other = substituted(y, {b.name: a.name for a, b in zip(order, y.over, strict=True)})
+            mine, yours = self.range(points, x), self.range(points, other)
+            if not (mine - yours).is_empty or not (yours - mine).is_empty:
+                continue
+            summands = (replace(term, over=(), guards=()) for term in (x, other))
+            with suppress(UndecidableError):
+                if self.at_points(mine, *summands) is None:
+                    return True
+        return False
 
     def aligned(self, points: Region, x: Term, y: Term, as_set: bool) -> Difference | None:
         """Compare two terms factor by factor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import frexp, isfinite
 
@@ -100,10 +100,10 @@ class Reading:
             return Reading(self.real, finest=self.finest)
         return replace(self, near=self.real, sums=self.real) if rounds else self
 
-    def converted(self, to: Numeric) -> Reading:
-        """Return how what is converted to a type is read."""
+    def converted(self, to: Numeric, left: Sequence[Numeric] = ()) -> Reading:
+        """Return how what is converted to a type is read, where roundings to some are left out."""
         if to.kind != "float":
-            return Reading(to.bits <= FEW_BITS, finest=self.finest)
+            return Reading(to.bits <= FEW_BITS or self.finest in left, finest=self.finest)
         return Reading(self.real, sums=self.real, finest=self.finest)
 
     def constant(self, value: float, numeric: Numeric | None) -> float:
@@ -168,7 +168,7 @@ class _Formulas:
                 self.real.add(f"conversions to {to}")
                 return self.formula(body, how)
             case Converted(to, body):
-                inner = self.formula(body, how.converted(to))
+                inner = self.formula(body, how.converted(to, self.naming.real))
                 if how.excuses(to, inner, _rounds(body)):
                     self.real.add(f"conversions to {to}")
                     return self.formula(body, how)
@@ -279,7 +279,7 @@ class _Claimed:
             case Rounded(to, body) if how.real and to in self.naming.real:
                 return self.formula(body, names, how)
             case Rounded(to, body):
-                inner = self.formula(body, names, how.converted(to))
+                inner = self.formula(body, names, how.converted(to, self.naming.real))
                 if how.excuses(to, inner, _rounds(body)):
                     return self.formula(body, names, how)
                 return rounded(to, inner)

@@ -128,6 +128,7 @@ class _Routing:
             k.store(ids, "id_out", at=(j, k.m * rows))
             k.map("weight", f"own{j}*{scale!r} / all")
             k.store(weights, "weight", at=(j, k.m * rows))
+        k.reads_as_real("f32")  # of scores that differ by a rounding either may be the larger
         own = [self._id(j, best, f"i{j}") for j in range(top)]
         each = [f"sum(n, {_hit('sigmoid(X[m,n])', 'numbers[n]', one)})" for one in own]
         k.computes(f"ids[j,m] = {chosen([f's32({one})' for one in own])}")
