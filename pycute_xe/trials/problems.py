@@ -42,10 +42,13 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
     leaves,
+    own_indices,
     parts,
 )
 from pycute_xe.kernel.spec.functions import CHOOSING, reduction
 from pycute_xe.kernel.spec.given import as_given
+from pycute_xe.kernel.spec.scatters import Scatter
+from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.numeric import Numeric
 from pycute_xe.trials.edge_tables import entry, table_sizes, tables_at
 from pycute_xe.trials.work import work_of_subgroup
@@ -229,20 +232,45 @@ def _of_total(value: Total, each: Grain, sizes: Sizes) -> Grain:
 
 
 def _count(value: Total, sizes: Sizes) -> int:
-    count, most = 1, max(sizes.values(), default=1)
-    for _, extent in value.over:
-        # What is counted by other variables is no longer than what they are counted by.
-        names = dict.fromkeys(extent.names, most) | dict(sizes)
-        count *= max(1, extent.at(names, lambda _name, _at: most))
-    return count
+    return prod(_extent(extent, sizes) for _, extent in value.over)
 
 
-def terms_of(value: Expression, sizes: Sizes) -> int:
-    """Return how many numbers an element of a claim takes at once: those of all but inner sums."""
-    inside = max((terms_of(part, sizes) for part in parts(value)), default=0)
+def _extent(extent: Index, sizes: Sizes) -> int:
+    """Return how long a sum is at most, at least 1."""
+    most = max(sizes.values(), default=1)
+    # What is counted by other variables is no longer than what they are counted by.
+    names = dict.fromkeys(extent.names, most) | dict(sizes)
+    return max(1, extent.at(names, lambda _name, _at: most))
+
+
+def terms_of(claim: AnyClaim, sizes: Sizes, window: tuple[range, ...]) -> int:
+    """Return how many numbers a part of a claim about a window takes at once.
+
+    A part has a number for each value of the variables that it depends on; those that an inner sum
+    adds up are left out.
+    """
+    terms = prod(map(len, window))
+    match claim:
+        case Claim(_, indices, value):
+            extents = dict(zip(indices, map(len, window), strict=True))
+            return max(terms, _spread(value, sizes, extents)[1])
+        case Scatter():
+            return terms * max(1, _spread(claim.value, sizes, {})[1])
+
+
+def _spread(value: Expression, sizes: Sizes, extents: Sizes) -> tuple[frozenset[str], int]:
+    """Return the variables that a part depends on, and what sums inside of it take; 0 for none."""
+    if isinstance(value, Total):
+        extents = {**extents, **{name: _extent(extent, sizes) for name, extent in value.over}}
+    each = [_spread(part, sizes, extents) for part in parts(value)]
+    names = frozenset[str]().union(*(i.names for i in own_indices(value)), *(n for n, _ in each))
+    inside = max((most for _, most in each), default=0)
+    here = prod(extents.get(name, 1) for name in names)
+    inside = max(inside, here) if inside else 0
     if not isinstance(value, Total):
-        return inside
-    return inside * _count(value, sizes) if inside else 1
+        return names, inside
+    names -= {name for name, _ in value.over}
+    return names, max(inside, prod(extents.get(name, 1) for name in names))
 
 
 def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:

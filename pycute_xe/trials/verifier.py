@@ -303,7 +303,7 @@ def _differs(
     window, kept = _window(machine, name, part, at)
     if window is None:
         return None
-    terms = prod(map(len, window)) * (terms_of(claim.value, asked.sizes) if claim else 1)
+    terms = terms_of(claim, asked.sizes, window) if claim else prod(map(len, window))
     if terms > MOST_TERMS:
         at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
         raise InputError("trial", {"output": name}, f"what is claimed takes {at_once}", "")

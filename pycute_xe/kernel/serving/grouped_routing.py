@@ -43,8 +43,8 @@ def grouped_routing(
     `KernelError` for groups that do not divide the experts into multiples of 16, and for more
     groups or experts than there are. C++: vLLM's and SGLang's ``grouped_topk`` of DeepSeek.
 
-    >>> print(*grouped_routing(256).inputs, sep="; ")
-    X[M,256] f32 row-major; bias[256] f32; numbers[256] f32
+    >>> print(*grouped_routing(64, 4, 2, 2).inputs, sep="; ")
+    X[M,64] f32 row-major; bias[64] f32; numbers[64] f32
     """
     given = {"experts": experts, "groups": groups, "best": best, "top": top}
     step = 16 * groups
@@ -129,47 +129,49 @@ class _Routing:
             k.map("weight", f"own{j}*{scale!r} / all")
             k.store(weights, "weight", at=(j, k.m * rows))
         k.reads_as_real("f32")  # of scores that differ by a rounding either may be the larger
-        own = [self._id(j, best, f"i{j}") for j in range(top)]
+        own = [self._id(j, best) for j in range(top)]
         each = [f"sum(n, {_hit('sigmoid(X[m,n])', 'numbers[n]', one)})" for one in own]
         k.computes(f"ids[j,m] = {chosen([f's32({one})' for one in own])}")
-        together = " + ".join(each)
-        k.computes(f"weights[j,m] = {chosen([f'{one}*{scale!r} / ({together})' for one in each])}")
+        k.computes(f"weights[j,m] = {chosen(each)}*{scale!r} / ({' + '.join(each)})")
         return k.build()
 
     # ------------------------------------------------------------------ claims
+    # Variables are numbered by how deep they stand: what is asked twice is the same text.
 
-    def _group(self, g: str, i: str) -> str:
+    def _group(self, g: str, deep: int) -> str:
         """Return the claim of a group's score."""
-        at = [f"{self.each}*({g})+{i}{n}" for n in "abc"]
-        a, b, c = (f"sigmoid(X[m,{x}]) + bias[{x}]" for x in at)
         each = self.each
-        below = f"below({b}, max({i}c < {each}, {c}))"
-        return f"(max({i}a < {each}, {a}) + max({i}b < {each}, {below}))"
+        at = [f"{each}*({g})+{n}{deep}" for n in "abc"]
+        a, b, c = (f"sigmoid(X[m,{x}]) + bias[{x}]" for x in at)
+        below = f"below({b}, max(c{deep} < {each}, {c}))"
+        return f"(max(a{deep} < {each}, {a}) + max(b{deep} < {each}, {below}))"
 
-    def _best(self, t: int, i: str) -> str:
+    def _best(self, t: int, deep: int) -> str:
         """Return the claim of the t-th best score of a group."""
-        left = self._group(f"{i}g", i)
-        left = left if t == 0 else f"below({left}, {self._best(t - 1, f'{i}_')})"
-        return f"max({i}g < {self.groups}, {left})"
+        left = self._group(f"g{deep}", deep)
+        left = left if t == 0 else f"below({left}, {self._best(t - 1, deep + 1)})"
+        return f"max(g{deep} < {self.groups}, {left})"
 
-    def _left(self, j: int, best: int, n: str, i: str) -> str:
+    def _left(self, j: int, best: int, deep: int) -> str:
         """Return the claim of an expert's biased score, if it may be the j-th."""
-        at = f"{self.each}*{n}g+{n}e"
-        score, group = f"sigmoid(X[m,{at}]) + bias[{at}]", self._group(f"{n}g", i)
-        kept = _kept(score, group, self._best(best - 1, f"{i}b"))
-        return kept if j == 0 else f"below({kept}, {self._top(j - 1, best, f'{i}t')})"
+        at = f"{self.each}*g{deep}+e{deep}"
+        score, group = f"sigmoid(X[m,{at}]) + bias[{at}]", self._group(f"g{deep}", deep)
+        kept = _kept(score, group, self._best(best - 1, deep + 1))
+        return kept if j == 0 else f"below({kept}, {self._top(j - 1, best, deep + 1)})"
 
-    def _over(self, n: str, value: str) -> str:
+    def _over(self, deep: int, value: str) -> str:
         """Return the largest value among all experts."""
-        return f"max({n}g < {self.groups}, max({n}e < {self.each}, {value}))"
+        return f"max(g{deep} < {self.groups}, max(e{deep} < {self.each}, {value}))"
 
-    def _top(self, j: int, best: int, i: str) -> str:
-        return self._over(i, self._left(j, best, i, i))
+    def _top(self, j: int, best: int, deep: int) -> str:
+        """Return the claim of the j-th largest biased score in the best groups."""
+        return self._over(deep, self._left(j, best, deep))
 
-    def _id(self, j: int, best: int, i: str) -> str:
-        left = self._left(j, best, i, f"{i}l")
-        number = f"numbers[{self.each}*{i}g+{i}e]"
-        return f"-1*{self._over(i, first_of(left, self._top(j, best, f'{i}m'), number))}"
+    def _id(self, j: int, best: int) -> str:
+        """Return the claim of the first expert that has it."""
+        number = f"numbers[{self.each}*g0+e0]"
+        first = first_of(self._left(j, best, 0), self._top(j, best, 1), number)
+        return f"-1*{self._over(0, first)}"
 
 
 def _kept(score: str, group: str, least: str) -> str:

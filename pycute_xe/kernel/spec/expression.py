@@ -36,6 +36,7 @@ __all__ = [
     "TOO_DEEP",
     "check_depth",
     "indices_of",
+    "own_indices",
 ]
 
 
@@ -347,16 +348,27 @@ def indices_of(value: Expression) -> Iterator[tuple[Index, frozenset[str]]]:
     yield from _indices(value, frozenset())
 
 
+def own_indices(value: Expression) -> tuple[Index, ...]:
+    """Return the indices of an expression itself, without those of its parts.
+
+    >>> [str(index) for index in own_indices(Element("A", (Index("m"), Index("k"))))]
+    ['m', 'k']
+    """
+    match value:
+        case Element(_, at):
+            return at
+        case Where(index, below):
+            return (index, below)
+        case Total(_, over):
+            return tuple(extent for _, extent in over)
+        case Apply() | Const() | Rounded() | Slot():
+            return ()
+
+
 def _indices(value: Expression, bound: frozenset[str]) -> Iterator[tuple[Index, frozenset[str]]]:
-    indices: tuple[Index, ...] = ()
     inside = bound
-    if isinstance(value, Element):
-        indices = value.at
-    elif isinstance(value, Where):
-        indices = (value.index, value.below)
-    elif isinstance(value, Total):
-        indices = tuple(extent for _, extent in value.over)
+    if isinstance(value, Total):
         inside = bound | {name for name, _ in value.over}
-    yield from ((index, bound) for index in indices)
+    yield from ((index, bound) for index in own_indices(value))
     for part in parts(value):
         yield from _indices(part, inside)

@@ -285,8 +285,24 @@ def _check_claim(claim: AnyClaim, known: dict[str, Operand]) -> None:
     for leaf in leaves(claim.value):
         if isinstance(leaf, Slot):
             raise _unfit(claim, f"{leaf} is a fragment", "claims speak of operands")
+    inside = set[Situated]()
     for one in situated_elements(claim.value, tuple(ranges.items())):
-        _check_given(claim, one, known)
+        alone = _alone(one)
+        if alone not in inside:
+            _check_given(claim, one, known)
+            inside.add(alone)
+
+
+def _alone(one: Situated) -> Situated:
+    """Return an element where only the variables are bound that its place depends on."""
+    names = {n for index in one.element.at for n in index.names}
+    names |= {n for pair in one.guards for index in pair for n in index.names}
+    kept: list[tuple[str, Index]] = []
+    for name, extent in reversed(one.ranges):
+        if name in names:
+            kept.append((name, extent))
+            names |= extent.names
+    return replace(one, ranges=tuple(reversed(kept)))
 
 
 def _check_scatter(claim: Scatter, known: dict[str, Operand]) -> dict[str, Index]:
