@@ -145,6 +145,7 @@ def holds(words: str, owned: Sequence[Sequence[Place]], shape: Place) -> None:
 
 
 @every("name", COPIES)
+@pytest.mark.long
 def test_the_words_on_ownership_are_true(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, LegacyCopyAtom)

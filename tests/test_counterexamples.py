@@ -57,6 +57,7 @@ def test_its_inputs_are_exact(make):
 
 
 @every("make", FIVE, ids=[make.__name__ for make in FIVE])
+@pytest.mark.long
 def test_the_verdict_reads_well(make):
     verdict = judged(make, *TILE)
     text = str(verdict)

@@ -152,6 +152,7 @@ def test_the_gallery_refuses_a_layout_that_is_not_what_it_claims() -> None:
         gallery_page._claimed({**row, "formula": "i + 2*j"})
 
 
+@pytest.mark.long
 def test_the_gallery_finds_by_operation_atom_type_and_target() -> None:
     page = gallery_page.page()
     for facet, value in (

@@ -27,6 +27,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("name", "count", "crashed"), ROWS)
+@pytest.mark.long
 def test_the_rows_are_all_there(name: str, count: int, crashed: int) -> None:
     found = Counter(row.verdict for row in compared(name))
     assert found.total() == count

@@ -97,6 +97,7 @@ def test_a_gemm_reorders_what_feeds_says_must_be() -> None:
     assert built >= 8
 
 
+@pytest.mark.long
 def test_a_gemm_refuses_what_feeds_says_is_impossible() -> None:
     refused = 0
     for mma, operand in sampled(asked(), 4):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings, strategies as st
 from sampling import WHOLE
 
@@ -91,6 +92,7 @@ def of_subgroup(parts: list[list[int]], first: int) -> list[int]:
 
 @settings(max_examples=COUNT)
 @given(compositions(), st.sampled_from(("A", "B", "C")))
+@pytest.mark.long
 def test_work_items_cover_a_tile_once_for_each_subgroup_that_needs_it(
     made: Composition, operand: str
 ) -> None:

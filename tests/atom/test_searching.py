@@ -224,6 +224,7 @@ def test_a_line_is_about_the_atom_as_it_is() -> None:
             describe_atom(wrong)
 
 
+@pytest.mark.long
 def test_names_whose_traits_are_no_map_are_marked() -> None:
     marked = {record.name for record in search_atoms() if record.is_artefact}
     atoms: dict[str, Any] = {name: get_atom(name) for name in (*catalogue(), *grammar_names())}

@@ -275,6 +275,7 @@ def test_rules_that_one_breaks_are_told() -> None:
     assert row.after == cx.check(cx.kernel.gemm(wide)).registers
 
 
+@pytest.mark.long
 def test_it_fits_a_screen() -> None:
     for name in CHANGES:
         lines = str(found_of(name)).split("\n")

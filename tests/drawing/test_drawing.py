@@ -79,6 +79,7 @@ def test_it_is_xml_with_a_title_and_a_description(drawing: Drawing) -> None:
     assert len(drawing.svg.encode()) < 1_000_000
 
 
+@pytest.mark.long
 def test_every_cell_has_its_own_place(drawing: Drawing) -> None:
     root = root_of(drawing.svg)
     boxes = {

@@ -57,6 +57,7 @@ def test_the_scatter_moves_four_values_per_address() -> None:
     assert {s.nbytes for s in mine} == {128}
 
 
+@pytest.mark.long
 def test_the_example_prints_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
     counts = sampled((8, 16, 32), 0, [8])
     EXAMPLES["main"](counts)

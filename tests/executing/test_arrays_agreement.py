@@ -86,6 +86,7 @@ def agrees(kernel: Kernel, given: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.long
 def test_every_kind_is_on_arrays_and_agrees(name: str) -> None:
     assert agrees(*CASES[name].make())
 

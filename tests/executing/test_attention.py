@@ -58,6 +58,7 @@ def test_forms_equal_float64(name: str) -> None:
     [(False, (20, 150)), (True, (20, 150)), (True, (40, 40))],
     ids=["all", "causal", "without a key in some parts"],
 )
+@pytest.mark.long
 def test_parts_of_the_keys_are_put_together(causal: bool, lengths: tuple[int, int]) -> None:
     mmas = tilings(queries=16, keys=32)
     options = {"splits": 3, "lse": True, "causal": causal, "out": 32, "heads": 1}
@@ -76,6 +77,7 @@ def test_parts_of_the_keys_are_put_together(causal: bool, lengths: tuple[int, in
         assert np.abs(claimed - parts.O).max() < 1e-4
 
 
+@pytest.mark.long
 def test_the_logarithm_of_the_sums_is_stored() -> None:
     given = problem(np.random.default_rng(3), tilings(), [(20, 45)], lse=True, causal=True, out=32)
     q, k, v = (given.operands[name][0] for name in "QKV")
@@ -145,6 +147,7 @@ def test_what_other_requests_have_reaches_no_result(
 @pytest.mark.parametrize(
     "options", [{}, {"packed": True}, {"packed": True, "cached": True}], ids=str
 )
+@pytest.mark.long
 def test_a_request_without_keys_gives_zeros(options: dict[str, Any], executor: Executor) -> None:
     lengths = [(4, 0), (4, 1), (4, 70)]
     more = dict(options) if "packed" in options else {"page": 32}

@@ -104,6 +104,7 @@ def test_rows_behind_a_request_are_not_followed(
 @pytest.mark.parametrize(
     "name", ["experts, starts", "experts, counts, gate and up", "experts, tiles"]
 )
+@pytest.mark.long
 def test_experts(name: str, blocks: bool, parts: list[int]) -> None:
     case = served.served(name)
     out = agree(case.kernel, case.given, 1e-2)

@@ -55,6 +55,7 @@ KERNELS = {
 
 
 @pytest.mark.parametrize(("name", "executor"), sampled(product(KERNELS, EXECUTORS), 5))
+@pytest.mark.long
 def test_a_missing_product_shows_and_a_right_kernel_does_not(name: str, executor: Any) -> None:
     kernel, place = KERNELS[name]
     assert not cx.replay(kernel, place, executor).shows
@@ -86,6 +87,7 @@ def test_wrong_epilogues_show() -> None:
         assert cx.replay(dataclasses.replace(other, computes=right.computes), place).shows
 
 
+@pytest.mark.long
 def test_statements_too_many_or_too_few_show() -> None:
     kernel = gemm()
     place = found({"M": 1, "N": 1, "K": 1}, "D", None, (0, 0))

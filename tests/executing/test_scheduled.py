@@ -131,6 +131,7 @@ def test_experts_have_their_own_rows_and_weights(executor: Any) -> None:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.long
 def test_weights_of_experts_are_scaled_by_groups_that_a_piece_may_begin_inside(
     executor: Any,
 ) -> None:

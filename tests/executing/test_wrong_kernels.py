@@ -102,6 +102,7 @@ def test_narrow_accumulators_round_alike_when_elements_are_gathered() -> None:
 
 
 @pytest.mark.parametrize("tile", sampled([(96, 160, 48), (24, 48, 48), (40, 80, 16)], 1))
+@pytest.mark.long
 def test_tiles_that_prefetches_do_not_divide(tile: tuple[int, int, int]) -> None:
     grid = ((3, 5, 1), (5, 1, 0)) if tile[0] == 96 else ((1, 1, 1), (1, 1, 0))
     kernel = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile, grid))

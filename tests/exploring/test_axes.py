@@ -37,6 +37,7 @@ def drawn(rng: random.Random) -> Candidate:
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
+@pytest.mark.long
 def test_what_arithmetic_refuses_building_refuses_and_no_bound_is_above_a_price(seed: int) -> None:
     """Of each, as long as it takes to find one that arithmetic passes."""
     rng = random.Random(seed)

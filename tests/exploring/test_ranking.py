@@ -79,6 +79,7 @@ def test_explore_says_that_no_compiler_is_there(monkeypatch: Any) -> None:
     assert "not timed: ocloc not found" in str(found)
 
 
+@pytest.mark.long
 def test_explore_ranks_the_first_by_their_clocks_and_leaves_the_others(monkeypatch: Any) -> None:
     """With clocks made up: the second is fastest, the first spills."""
     plain = cx.explore(FEW, "b580", [SMALL], best=4)

@@ -21,6 +21,7 @@ def told(row: Row) -> str:
 
 
 @pytest.mark.parametrize("row", sampled(SMALL, 2), ids=told)
+@pytest.mark.long
 def test_a_configuration_is_described_and_run(row: Row) -> None:
     found = judged(row)
     assert not found["refused"], found

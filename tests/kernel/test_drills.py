@@ -131,6 +131,7 @@ def every_reader() -> None:
     assert cx.replay(wrong, found.counterexample).shows
 
 
+@pytest.mark.long
 def test_a_statement_takes_its_kind_and_an_entry_a_reader() -> None:
     with ExitStack() as tables:
         for table, meaning in ENTRIES.values():

@@ -97,6 +97,7 @@ def test_zero_points_on_both_sides_ask_for_whole_tiles() -> None:
 
 
 @pytest.mark.parametrize("form", sampled(FORMS, 4), ids=str)
+@pytest.mark.long
 def test_the_fast_executor_takes_whole_matrices(form: Form) -> None:
     """What it computes is what the byte machine does."""
     kernel = made(form)

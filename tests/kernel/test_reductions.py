@@ -136,6 +136,7 @@ def test_a_loop_that_folds_is_proved(how: str, start: float) -> None:
     assert cx.verify(running(how, start, other)).answer == "disproved"
 
 
+@pytest.mark.long
 def test_masks_and_conversions_have_the_laws_of_minima() -> None:
     """A minimum of a minimum is one, and infinity is nothing in it."""
     inner = total("k", "K", Element("A", (K, M, N)), how="min")

@@ -29,6 +29,7 @@ from tests.sampling import WHOLE
 from tests.schedule_model import outcome, random_case
 
 
+@pytest.mark.long
 def test_random_splits_cover_every_slice_once_and_sum_alike_in_every_order() -> None:
     rng = Random(3)
     for _ in range(10_000 if WHOLE else 150):

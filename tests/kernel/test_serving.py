@@ -124,6 +124,7 @@ WAYS: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
 
 
 @every("name", WAYS)
+@pytest.mark.long
 def test_a_refusal_names_its_call_and_a_way_out_that_works(name: str) -> None:
     make, given = WAYS[name]
     called = make.func if isinstance(make, partial) else make

@@ -112,6 +112,7 @@ def test_bank_conflicts_are_counted_and_a_swizzle_removes_them() -> None:
     agrees(swizzled)
 
 
+@pytest.mark.long
 def test_bytes_of_shared_memory_are_counted() -> None:
     found = cx.check(cx.kernel.slm_gemm(tiled()), "bmg")
     shared = next(r for r in found.resources if r.name == "shared memory")

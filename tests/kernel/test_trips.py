@@ -70,6 +70,7 @@ def test_products_of_some_trips_alone(some: Callable[[Mma], Statement]) -> None:
     assert np.array_equal(cx.run(alone, A, B), cx.run(kernel, A, B))
 
 
+@pytest.mark.long
 def test_attention() -> None:
     """What a work-group's place decides stays a condition."""
     one = problem(np.random.default_rng(0), tilings(), [(19, 45)], causal=True)

@@ -46,6 +46,7 @@ def calls(function: Callable[..., Any], value: Any) -> list[tuple[Any, ...]]:
     ("name", "levels"),
     [*((name, 1_000) for name in NAMES), *((name, 100_000) for name in sampled(NAMES, 5))],
 )
+@pytest.mark.long
 def test_a_deep_argument_gives_an_answer_or_a_refusal(name: str, levels: int) -> None:
     refused = 0
     for arguments in calls(getattr(cx, name), deep(levels)):

@@ -160,6 +160,7 @@ def test_refusals() -> None:
         computes.without(Distinct("order"))
 
 
+@pytest.mark.long
 def test_the_command_line() -> None:
     from click.testing import CliRunner
 

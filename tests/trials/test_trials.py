@@ -36,6 +36,7 @@ def believed(made: Kernel, params: Any = None, *, budget: float = 10.0) -> Verdi
 @pytest.mark.parametrize("made", [cx.kernel.gemm(SMALL, stages=2), slm_gemm(SMALL),
                                   split_k(SMALL, parts=2), COPY],
                          ids=["gemm", "slm", "split", "copy"])  # fmt: skip
+@pytest.mark.long
 def test_a_proof_is_run_at_interior_and_edge_tiles(made: Kernel) -> None:
     verdict = cx.verify(made)
     assert verdict, str(verdict)

@@ -139,6 +139,7 @@ WRONG: dict[str, Callable[[], Kernel]] = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.long
 def test_sums_of_segments_are_proved(name: str) -> None:
     verdict = prove(RIGHT[name]())
     assert verdict.answer == "proved", str(verdict)
@@ -153,6 +154,7 @@ def test_a_proof_of_segments_is_tried(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.long
 def test_other_sums_are_not_proved(name: str) -> None:
     verdict = prove(WRONG[name]())
     assert verdict.answer in ("disproved", "undecided"), str(verdict)

@@ -48,6 +48,7 @@ TWICE = (PLUS, Map("z", Z - X))
 
 
 @pytest.mark.parametrize("first", [1, 4])
+@pytest.mark.long
 def test_what_is_added_under_the_claimed_condition_is_proved(first: int) -> None:
     assert cx.verify(adding(early(first, PLUS), first=first))
     assert cx.verify(adding(early(first, PLUS, *TWICE), *TWICE, first=first))

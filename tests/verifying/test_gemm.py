@@ -161,6 +161,7 @@ def test_params_narrow_the_question():
             cx.verify(broken, params)
 
 
+@pytest.mark.long
 def test_a_store_done_twice_is_right():
     """The same value to the same place: no order of the two shows."""
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED))

@@ -17,6 +17,7 @@ def routed(experts: int = 32, groups: int = 2, best: int = 1, top: int = 1) -> K
     return grouped_routing(experts, groups, best, top, rows=16, subgroups=1)
 
 
+@pytest.mark.long
 def test_ids_and_weights_are_proved() -> None:
     verdict = prove(routed())
     assert verdict.answer == "proved", str(verdict)

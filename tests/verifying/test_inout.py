@@ -125,6 +125,7 @@ TWICE = (LOAD_X, LOAD_Y, ADD, STORE, LOAD_Y, ADD, STORE)
         ((Loop("k", Index(), Index(None, 2), (LOAD_X, LOAD_Y, ADD, STORE)),), None),
     ],
 )
+@pytest.mark.long
 def test_what_is_read_after_it_is_overwritten_is_what_was_stored(
     body: tuple[Statement, ...], right: Expression | None
 ) -> None:

@@ -64,6 +64,7 @@ def test_the_inverse_of_a_triangle_is_proved_and_runs() -> None:
         assert not np.triu(found[at], 1).any()
 
 
+@pytest.mark.long
 def test_the_inverse_of_one_kernel_is_what_the_next_is_given() -> None:
     first, second = of_keys().computes, rule().computes
     assert first is not None
@@ -232,6 +233,7 @@ def test_a_false_form_is_not_shown(old: str, new: str) -> None:
         Questions(opened(wrong), {}).invariants()
 
 
+@pytest.mark.long
 def test_a_form_may_not_use_what_is_shown_after_it() -> None:
     kernel = rule()
     assert kernel.computes is not None
@@ -288,6 +290,7 @@ def test_an_input_is_given_once() -> None:
         k.given("x[t,d] = S[t+1,d]")
 
 
+@pytest.mark.long
 def test_a_state_follows_from_those_that_are_defined_before_it() -> None:
     computes = rule().computes
     assert computes is not None

@@ -89,6 +89,7 @@ MOVED, KEPT_ONCE = load("W", "y", ON), If(Index("k"), Index(None, 1), (store("W"
         (A, (LOAD, Loop("k", Index(), Index(None, 3), (KEPT_ONCE, MOVED)), OUT), "undecided"),
     ],
 )
+@pytest.mark.long
 def test_a_part_of_its_own(claim: Expression, body: tuple[Statement, ...], answer: str) -> None:
     judged(through(claim, *body), answer)
 

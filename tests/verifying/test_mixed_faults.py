@@ -29,11 +29,13 @@ def test_sixty_or_more_faults() -> None:
 
 
 @pytest.mark.parametrize("base", sampled(BASES, 2))
+@pytest.mark.long
 def test_the_kernel_without_a_slip(base: str) -> None:
     assert cx.verify(right(base)).answer == "proved"
 
 
 @pytest.mark.parametrize(("base", "name"), sampled(FAULTS, 2, ALWAYS))
+@pytest.mark.long
 def test_a_fault_is_refused_or_disproved(base: str, name: str) -> None:
     try:
         kernel = FAULTS[base, name](right(base))

@@ -155,6 +155,7 @@ def test_a_wrong_sum_is_disproved_and_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [Reorder, Reduce])
+@pytest.mark.long
 def test_what_is_not_reached_is_undefined_for_every_reader(kind: type) -> None:
     """Filled before, reached in part: neither proved nor run."""
     kernel = cx.kernel.gemm(tiled())

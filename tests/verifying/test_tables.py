@@ -49,6 +49,7 @@ def test_answers_are_those_of_all_small_tables(number: int) -> None:
     assert answer(one, cx.verify(one.kernel), truth(one)), one.told
 
 
+@pytest.mark.long
 def test_small_tables_show_what_no_other_way_decides() -> None:
     one = program(60270)
     assert cx.verify(one.kernel).answer == "disproved"
@@ -93,6 +94,7 @@ def test_attention_is_proved_for_all_tables(options: dict[str, object]) -> None:
     assert verdict.tried
 
 
+@pytest.mark.long
 def test_a_request_without_keys_gives_zero() -> None:
     rng = np.random.default_rng(0)
     given = problem(rng, tilings(), [(3, 40), (1, 1), (2, 1)], page=32, packed=True)
@@ -218,6 +220,7 @@ def test_tables_of_other_integers_are_tried(kind: str) -> None:
     assert len(verdict.tried.runs) > 3
 
 
+@pytest.mark.long
 def test_what_no_table_meets_proves_nothing() -> None:
     slot = Index.element("slots", Index("i"))
     T, many = Index("T"), AtMost(slot, Index(None, -5), (("i", Index("T")),))
@@ -284,6 +287,7 @@ def added_to_ids(
     return k.build(f"R[n,h] = R[n,h] + {sums}")
 
 
+@pytest.mark.long
 def test_rows_are_added_where_a_table_says() -> None:
     assert prove(added_to_ids())
     assert prove(added_to_ids(least=0))
