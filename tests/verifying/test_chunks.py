@@ -274,7 +274,7 @@ def test_an_empty_chunk_is_refused(chunk: int) -> None:
 
 
 def test_a_state_without_rows_is_refused() -> None:
-    with pytest.raises(KernelError, match="depth is 0, and must be 1 or more.*use depth=64"):
+    with pytest.raises(KernelError, match=r"depth is 0, and must be 1 or more.*use depth=64"):
         cx.kernel.delta_rule(0)
 
 
