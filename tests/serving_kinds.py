@@ -209,4 +209,4 @@ def off(found: Any, wanted: tuple[Array, ...]) -> float:
     pairs = [(wide(o), w) for o, w in zip(outputs, wanted, strict=True)]
     with np.errstate(invalid="ignore"):  # infinities that are equal
         apart = [np.where(o == w, 0, np.abs(o - w) / (1 + np.abs(w))) for o, w in pairs]
-    return max(float(np.max(x)) if not np.isnan(x).any() else np.inf for x in apart)
+    return max(float(np.max(x, initial=0)) if not np.isnan(x).any() else np.inf for x in apart)

@@ -386,25 +386,19 @@ class _Comparison(Ranges):
         for number, (places, atoms) in enumerate(orders(x, y)):
             if number >= MOST_ORDERS:
                 raise undecided("its factors fit in too many orders", term=term_words(x))
-            difference = self.aligned(
-                points,
-                Term(
-                    x.scale,
-                    tuple(x.places[i] for i in places),
-                    picked(x.atoms, atoms),
-                    x.over,
-                    x.guards,
-                ),
-                y,
-                as_set,
+            mine = replace(
+                x, places=tuple(x.places[i] for i in places), atoms=picked(x.atoms, atoms)
             )
-            if difference is None:
+            difference = self.aligned(points, mine, y, as_set)
+            if difference is None or self.alike(points, mine, y):
                 return None
             first = first or difference
-        return None if x.atoms and x.over and self.alike(points, x, y) else first
+        return first
 
     def alike(self, points: Region, x: Term, y: Term) -> bool:
-        """Whether two sums have the same summands at the same values of their variables."""
+        """Whether sums of functions, in one order, have the same summands at the same values."""
+        if not x.atoms or not x.over:
+            return False
         for order in islice(permutations(x.over), MOST_ORDERS if len(x.over) == len(y.over) else 0):
             other = substituted(y, {b.name: a.name for a, b in zip(order, y.over, strict=True)})
             mine, yours = self.range(points, x), self.range(points, other)

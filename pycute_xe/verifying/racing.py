@@ -53,11 +53,12 @@ def check_races(
     stores = touches(space, output)[1]
     if _is_apart(space.kernel, stores):
         return
-    computed = {id(w.statement) for w in writes if not _is_copied(w.node)}
+    real = space.naming.real
+    computed = {id(w.statement) for w in writes if not _is_copied(w.node, real)}
     mine = [store for store in stores if id(store.statement) in computed]
     if not mine:
         return
-    ours = _together(space, [one for one in joined if not _is_copied(one.write.node)], "")
+    ours = _together(space, [one for one in joined if not _is_copied(one.write.node, real)], "")
     theirs = _together(space, joined, "_w")
     if ours is None or theirs is None:
         ours, theirs = _stored(space, mine, ""), _stored(space, stores, "_w")
@@ -163,7 +164,8 @@ def check_one_writer(
     every = [(one.write, one.view, one.points) for one in joined] or writes
     if all(_unnamed(space, named, *one).is_empty for one in every):
         return
-    stores = [_Stored.of(space, w, view, named) for w, view, _ in writes if _is_copied(w.node)]
+    copied = [(w, view) for w, view, _ in writes if _is_copied(w.node, space.naming.real)]
+    stores = [_Stored.of(space, w, view, named) for w, view in copied]
     for one, other in combinations_with_replacement(stores, 2):
         clash = _clash(space, named, one, theirs := other.beside())
         if clash.is_empty:
@@ -208,11 +210,12 @@ def _all(texts: Sequence[str]) -> str:
 # ------------------------------------------------------------ copies and tiles
 
 
-def _is_copied(node: Node, later: tuple[Numeric, ...] = ()) -> bool:
+def _is_copied(node: Node, real: Sequence[Numeric], later: tuple[Numeric, ...] = ()) -> bool:
     """Whether a node is a number that was stored before, or given: no operation rounds it.
 
-    Minus zero is not: its bytes are not those of the zero that it equals. ``later`` is what a node
-    is converted to, the next type first.
+    Minus zero is not: its bytes are not those of the zero that it equals. Nor is what is rounded to
+    a type of ``real``: one that is not rounded is taken for its equal. ``later`` is what a node is
+    converted to, the next type first.
     """
     match node:
         case Number(value, numeric):
@@ -223,9 +226,9 @@ def _is_copied(node: Node, later: tuple[Numeric, ...] = ()) -> bool:
         case Scalar() | Leaf() | Undefined():
             return True
         case Converted(to, body):
-            return _is_copied(body, (to, *later))
+            return to not in real and _is_copied(body, real, (to, *later))
         case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
-            return _is_copied(then, later) and _is_copied(otherwise, later)
+            return all(_is_copied(x, real, later) for x in (then, otherwise))
         case _:
             return False
 

@@ -38,7 +38,7 @@ def test_targets_take_it_and_it_has_a_text(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_it_is_proved_for_all_sizes(name: str) -> None:
-    verdict = cx.verify(served(name).kernel)
+    verdict = cx.verify(served(name).kernel, budget=30)
     if name in UNDECIDED:
         undecided = [p.property for p in verdict.proofs if p.answer == "undecided"]
         assert UNDECIDED[name] in undecided
@@ -85,8 +85,9 @@ REFUSED = {
     "group": (lambda: kinds.moe_gemm(MMA, scaled="blocks", group=96), "deep and 64 wide"),
     "groups of rows": (lambda: kinds.quantize_groups(64, 48), "48 columns is not a multiple of 32"),
     "type of groups": (lambda: kinds.quantize_groups(64, to="u4"), "u4 has no scale"),
-    "taps": (lambda: kinds.causal_conv(1), "look at no earlier token"),
+    "taps": (lambda: kinds.causal_conv(1), "taps is 1, and must be 2 to 64"),
     "groups of experts": (lambda: kinds.grouped_routing(250), "do not divide 250 experts"),
+    "wide groups": (lambda: kinds.grouped_routing(4096, 2), "a group has 2048 experts"),
     "best groups": (lambda: kinds.grouped_routing(256, best=9), "9 of 8 groups"),
     "parts": (lambda: kinds.attention_combine(MMA, 0), "nothing to put together"),
     "slots": (lambda: kinds.delta_rule(64, slots=True, chunk=16), "without slots"),

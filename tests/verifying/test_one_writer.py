@@ -209,3 +209,18 @@ def test_tiles_do_not_overlap(subgroups: int) -> None:
     )
     assert {prove(kernel).answer for kernel in overlapping} == {"undecided"}
     assert prove(tiles(0, subgroups, 2)).answer == "proved"
+
+
+def test_what_is_rounded_by_one_of_two_is_a_race_though_roundings_are_left_out() -> None:
+    k = KernelBuilder("twice", 1)
+    X, D = k.input("X", "f32", ("N", 16)), k.output("D", "f32", ("N", 16))
+    t, u = k.grid(t="N", u=2)
+    k.load("x", X, (1, 16), at=(t, 0))
+    k.convert("h", "x", "f16")
+    k.convert("w", "h", "f32")
+    with k.when(u < 1):
+        k.store(D, "x", at=(t, 0))
+    with k.when(u > 0):
+        k.store(D, "w", at=(t, 0))
+    k.reads_as_real("f16")
+    assert prove(k.build("D[n,h] = X[n,h]")).answer == "undecided"

@@ -24,6 +24,7 @@ from pycute_xe.kernel import (
     total,
 )
 from pycute_xe.kernel.spec.expression import Const, Where
+from pycute_xe.verifying.prover import prove
 
 LOW = -1e30
 BATCHES = tuple(Operand(name, "f32", ("K", "M", "N")) for name in "AB")
@@ -178,3 +179,25 @@ def test_a_maximum_with_another_fragment_that_is_carried_is_not_nothing() -> Non
 def test_a_maximum_of_some_trips_is_that_of_those() -> None:
     some = largest("K", Where(K, Index(None, 2), a(K), Const(-np.inf)))
     assert cx.verify(under(K, Index(None, 2), some))
+
+
+@pytest.mark.parametrize("how", ["sum", "max"])
+def test_factors_of_a_summand_are_compared_with_those_of_their_name(how: str) -> None:
+    """The same numbers at the same values of k, but of each other's operands."""
+
+    def judged(claim: str) -> str:
+        k = cx.kernel.KernelBuilder("rows", 1)
+        rows = {name: k.input(name.upper(), "f32", ("K", 64)) for name in "xyz"}
+        D, (g,) = k.output("D", "f32", (64,)), k.grid(g=4)
+        k.fill("acc", k.parts((1, 16), (1, 1)), 0.0 if how == "sum" else -np.inf)
+        with k.loop("i", 0, Index("K")) as i:
+            for name, at in (("x", i), ("y", 0), ("z", i)):
+                k.load(name, rows[name], (1, 16), at=(at, g * 16))
+            value = "exp(z)*x*y"
+            k.map("acc", f"acc + {value}" if how == "sum" else f"max(acc, {value})", "f32")
+        k.store(D, "acc", at=(g * 16,))
+        return prove(k.build(f"D[n] = {how}(k, {claim})")).answer
+
+    assert judged("exp(Z[k,n])*Y[0,n]*X[k,n]") == "proved"
+    assert judged("exp(Z[k,n])*Y[k,n]*X[0,n]") == "disproved"
+    assert judged("X[0,n]*Y[k,n]*exp(Z[k,n])") == "disproved"

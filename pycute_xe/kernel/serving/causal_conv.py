@@ -15,6 +15,9 @@ from pycute_xe.signatures import typed
 __all__ = ["causal_conv"]
 
 
+MOST_TAPS = 64
+
+
 @typed
 @sized(taps=None)
 def causal_conv(
@@ -31,14 +34,15 @@ def causal_conv(
     zeros. With ``slots``, rows ``starts[r]`` to ``starts[r+1]`` of T are request r's, whose last
     ``taps - 1`` tokens are ``S[slots[r]]`` (P, taps - 1, C), of ``kind``: it begins with them where
     ``begun[r]`` is positive, with 0 elsewhere, and writes them back; a negative slot leaves a
-    request out. A work-group has ``width`` channels. Raises `KernelError` for less than two taps.
-    C++: ``causal_conv1d_fn`` and ``causal_conv1d_update`` of Mamba.
+    request out, whose rows of O are not written. A work-group has ``width`` channels. Raises
+    `KernelError` for other than 2 to 64 taps. C++: ``causal_conv1d_fn`` and
+    ``causal_conv1d_update`` of Mamba.
 
     >>> print(*causal_conv().inputs, sep="; ")
     X[T,C] bf16 row-major; W[4,C] f32 row-major; b[C] f32
     """
-    if taps < 2:
-        wrong = f"{taps} taps look at no earlier token"
+    if not 2 <= taps <= MOST_TAPS:
+        wrong = f"taps is {taps}, and must be 2 to {MOST_TAPS}"
         raise KernelError("causal_conv", {"taps": taps}, wrong, "use taps=4")
     demand_multiples("causal_conv", in_register(kind), width=width)
     conv = _Window(taps, combine, kind, width)

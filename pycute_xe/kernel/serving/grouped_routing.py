@@ -19,6 +19,9 @@ BEHIND = 2.0**100
 """More than any score."""
 
 
+MOST_IN_GROUP = 256
+
+
 @typed
 @sized(experts=None, groups=None, best=None, top=None)
 def grouped_routing(
@@ -39,9 +42,9 @@ def grouped_routing(
     experts of the ``best`` groups are chosen as `moe_routing` does, and ``weights[j,m]`` is the
     score of the j-th, without bias, over the sum of those that are chosen, times ``scale``. Groups
     of equal scores count as one. ``numbers`` (experts) is as in `moe_routing`. A row is read a
-    group at a time, once or twice for each that is chosen: any number of experts works. Raises
-    `KernelError` for groups that do not divide the experts into multiples of 16, and for more
-    groups or experts than there are. C++: vLLM's and SGLang's ``grouped_topk`` of DeepSeek.
+    group at a time, once or twice for each that is chosen: any number of groups works. Raises
+    `KernelError` for groups that do not divide the experts into multiples of 16 up to 256, and for
+    more groups or experts than there are. C++: vLLM's and SGLang's ``grouped_topk`` of DeepSeek.
 
     >>> print(*grouped_routing(64, 4, 2, 2).inputs, sep="; ")
     X[M,64] f32 row-major; bias[64] f32; numbers[64] f32
@@ -51,6 +54,10 @@ def grouped_routing(
     if step < 1 or experts < step or experts % step:
         wrong = f"{groups} groups do not divide {experts} experts into multiples of 16"
         fix = f"use experts={step * max(1, -(-experts // step))}" if step > 0 else "use groups=1"
+        raise KernelError("grouped_routing", given, wrong, fix)
+    if experts > MOST_IN_GROUP * groups:
+        wrong = f"a group has {experts // groups} experts, and a tile at most {MOST_IN_GROUP}"
+        fix = f"use groups={-(-experts // MOST_IN_GROUP)}, or more that divide the experts"
         raise KernelError("grouped_routing", given, wrong, fix)
     most = min(MOST_CHOSEN, best * (experts // groups))
     if not 1 <= best <= groups or not 1 <= top <= most:

@@ -30,8 +30,10 @@ def moe_routing(
     X (M, experts), of ``kind``, are logits; ``ids[j,m]`` is the expert of the j-th largest of a
     token and ``weights[j,m]`` its softmax among these, or among all unless weights ``renormalize``.
     ``numbers`` (experts), of f32, is what an expert is called: 0, 1, 2, …, or its place on this
-    device. Of equal logits the least number counts. Raises `KernelError` for another ``top`` than 1
-    to 8, and as `rms_norm` does. C++: vLLM's ``topk_softmax``.
+    device. Of experts with equal logits the one of the least number is chosen and the others never;
+    where fewer than ``top`` logits differ, one is chosen twice. Raises `KernelError` for another
+    ``top`` than 1 to 8, and as `rms_norm` does. C++: vLLM's ``topk_softmax``, which takes equal
+    logits in turn.
 
     >>> print(*moe_routing(64).outputs, sep="; ")
     ids[2,M] s32 row-major; weights[2,M] f32 row-major
