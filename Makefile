@@ -17,6 +17,8 @@ WORKERS ?= auto
 
 # Of what `make compiled` judges, and compiles by what `make compilers` unpacked, one in so many.
 NEWEST  ?= 1
+# Of the kinds that it compiles by the recorded compiler, one in so many.
+KINDS   ?= 1
 
 # Seed of the examples that `make fuzz` generates.
 ifndef SEED
@@ -102,7 +104,7 @@ compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one 
 	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
 
 .compiled-kinds:
-	@$(PY) benchmarks/every_kind.py
+	@$(PY) benchmarks/every_kind.py --every $(KINDS)
 	@$(PY) benchmarks/reorder_moves.py
 	@$(PY) benchmarks/judged_kernels.py --every $(NEWEST)
 	@$(PY) benchmarks/every_kind.py --newest --every $(NEWEST)
