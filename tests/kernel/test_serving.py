@@ -87,6 +87,7 @@ REFUSED = {
     "type of groups": (lambda: kinds.quantize_groups(64, to="u4"), "u4 has no scale"),
     "taps": (lambda: kinds.causal_conv(1), "taps is 1, and must be 2 to 64"),
     "groups of experts": (lambda: kinds.grouped_routing(250), "do not divide 250 experts"),
+    "scales by head": (lambda: kinds.kv_cache_write(16, 64, by_head=True), "has no scales"),
     "wide groups": (lambda: kinds.grouped_routing(4096, 2), "a group has 2048 experts"),
     "best groups": (lambda: kinds.grouped_routing(256, best=9), "9 of 8 groups"),
     "parts": (lambda: kinds.attention_combine(MMA, 0), "nothing to put together"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -32,11 +33,15 @@ def kv_cache_write(
     is left out, two tokens have no slot in common, and all other slots keep what they hold. With
     ``cache_type`` the cache is of another type, what is written is divided by the scalars
     ``k_scale`` and ``v_scale``, or ``by_head`` by one (G) for each head. A work-group has ``heads``
-    heads of a token. C++: vLLM's ``reshape_and_cache_flash``.
+    heads of a token. Raises `KernelError` for scales by head without ``cache_type``. C++: vLLM's
+    ``reshape_and_cache_flash``.
 
     >>> print(*kv_cache_write(16, 64, cache="heads").outputs, sep="; ")
     KC[P,G,16,64] bf16 row-major; VC[P,G,16,64] bf16 row-major
     """
+    if by_head and not cache_type:
+        wrong, fix = f"a cache of {kind}, as K and V are, has no scales", 'use cache_type="s8"'
+        raise KernelError("kv_cache_write", {"by_head": by_head}, wrong, fix)
     each = in_dword if cache == "tokens" and heads > 1 else in_register
     demand_multiples("kv_cache_write", each(cache_type or kind), depth=depth)
     k = KernelBuilder("kv_cache_write", 1)
@@ -66,7 +71,7 @@ def kv_cache_write(
             k.store(into, f"{name}_in" if cache_type else name, at=at)
     for source, name in pairs:
         value = f"{source.name}[t,g,d]"
-        scale = f"{name}_scale[g]" if by_head else f"{name}_scale"
+        scale = f"{name}_scale" + "[g]" * by_head
         value = f"{cache_type}({value} / {scale})" if cache_type else value
         row = f"slots[t]%{page}"
         place = f"{row},g" if cache == "tokens" else f"g,{row}"

@@ -81,8 +81,11 @@ def quantize_groups(
     """
     demand_scaled("quantize_groups", to)
     if group < 1 or group % 32:
-        wrong = f"a group of {group} columns is not a multiple of 32"
-        raise KernelError("quantize_groups", {"group": group}, wrong, "use group=128")
+        wrong, fit = (
+            f"a group of {group} columns is not a multiple of 32",
+            max(32, -(-group // 32) * 32),
+        )
+        raise KernelError("quantize_groups", {"group": group}, wrong, f"use group={fit}")
     k = RowBuilder("quantize_groups", columns, rows, subgroups, 32)
     count = Tiles(columns, group) if isinstance(columns, str) else -(-columns // group)
     extent = as_index(columns)
