@@ -57,8 +57,7 @@ def kv_cache_write(
     t, g = k.grid(t="T", g=Tiles("G", heads) if cache == "tokens" else "G")
     slot, rows = Index.element("slots", t), heads if cache == "tokens" else 1
     head = g * rows
-    at = (slot // page, slot % page, head, 0)
-    at = at if cache == "tokens" else (slot // page, head, slot % page, 0)
+    at = (slot % page, head) if cache == "tokens" else (head, slot % page)
     with k.when(slot > -1):
         for (source, name), into in zip(pairs, caches, strict=True):
             k.load(name, source, (rows, depth), at=(t, head, 0))
@@ -68,7 +67,7 @@ def kv_cache_write(
                     k.load(scale, f"{name}_scale", k.rows(name), at=head)
                 k.map(f"{name}_of", f"{name} / {scale}", "f32")
                 k.convert(f"{name}_in", f"{name}_of", cache_type)
-            k.store(into, f"{name}_in" if cache_type else name, at=at)
+            k.store(into, f"{name}_in" if cache_type else name, at=(slot // page, *at, 0))
     for source, name in pairs:
         value = f"{source.name}[t,g,d]"
         scale = f"{name}_scale" + "[g]" * by_head
