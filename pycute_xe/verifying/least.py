@@ -53,7 +53,7 @@ def closing() -> Generator[None]:
 
 
 def is_nothing(region: Region) -> bool:
-    """Whether a region has no points, or no tables have what it asks for, if that is looked at."""
+    """Whether a region is empty; inside of `closing`, also whether no tables have its points."""
     return region.is_empty or (_closing.get() and has_no_tables(region))
 
 

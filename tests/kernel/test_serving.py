@@ -76,7 +76,7 @@ def test_rows_of_the_lowest_numbers_have_a_largest() -> None:
 
 REFUSED = {
     "rows": (lambda: kinds.rms_norm(64, tile=(24, 32), subgroups=2), "multiple of 16"),
-    "type": (lambda: kinds.quantize_rows(to="u4"), "u4 has no scale"),
+    "type": (lambda: kinds.quantize_rows(to="u4"), "rows are not scaled to u4"),
     "top": (lambda: kinds.moe_routing(4, 5), "must be 1 to 4"),
     "no expert": (lambda: kinds.moe_permute(0), "a token has 0 experts"),
     "fewer experts": (lambda: kinds.moe_combine(-1), "a token has -1 experts"),
@@ -84,10 +84,11 @@ REFUSED = {
     "block": (lambda: kinds.block_scaled_gemm(MMA, 48), "is not a multiple"),
     "group": (lambda: kinds.moe_gemm(MMA, scaled="blocks", group=96), "deep and 64 wide"),
     "groups of rows": (lambda: kinds.quantize_groups(64, 48), "48 columns is not a multiple of 32"),
-    "type of groups": (lambda: kinds.quantize_groups(64, to="u4"), "u4 has no scale"),
+    "type of groups": (lambda: kinds.quantize_groups(64, to="u4"), "rows are not scaled to u4"),
     "taps": (lambda: kinds.causal_conv(1), "taps is 1, and must be 2 to 64"),
     "groups of experts": (lambda: kinds.grouped_routing(250), "do not divide 250 experts"),
-    "scales by head": (lambda: kinds.kv_cache_write(16, 64, by_head=True), "has no scales"),
+    "combine": (lambda: kinds.causal_conv(combine="1.0"), "does not say what becomes of acc"),
+    "scales by head": (lambda: kinds.kv_cache_write(16, 64, by_head=True), "is not scaled"),
     "wide groups": (lambda: kinds.grouped_routing(4096, 2), "a group has 2048 experts"),
     "best groups": (lambda: kinds.grouped_routing(256, best=9), "9 of 8 groups"),
     "parts": (lambda: kinds.attention_combine(MMA, 0), "nothing to put together"),

@@ -14,7 +14,9 @@ from unsound_kernels import A, M, X, kernel, load, store
 
 import pycute_xe as cx
 from pycute_xe.kernel import Fill, If, Index, Kernel, Map, apply, rounded_to, slm_gemm, split_k
-from pycute_xe.trials.problems import Grain, telling_sizes, trips_wanted
+from pycute_xe.kernel.spec.expression import Element, total
+from pycute_xe.kernel.spec.specification import Claim
+from pycute_xe.trials.problems import Grain, telling_sizes, terms_of, trips_wanted
 from pycute_xe.trials.verifier import trial
 from pycute_xe.verifying import prover
 from pycute_xe.verifying.verdict import Verdict
@@ -181,3 +183,14 @@ def test_a_claim_of_too_many_numbers_is_not_evaluated() -> None:
     verdict = cx.verify(cx.kernel.attention(first, second, window=(4095, 3)))
     assert verdict
     assert "numbers at once" in str(verdict.tried)
+
+
+def test_a_part_of_a_claim_takes_a_number_for_each_value_of_what_it_depends_on() -> None:
+    """The inner maximum, of 30 sums, is the same for all of m and j."""
+    row = total("k", "K", Element("A", (Index("n"), Index("k"))))
+    inner = total("n", "N", row * 2, how="max")
+    body = Element("B", (Index("m"), Index("j"))) + inner
+    claim = Claim("D", ("m",), total("j", "J", body, how="max"))
+    sizes = {"M": 10, "N": 30, "K": 7, "J": 4}
+    assert terms_of(claim, sizes, (range(10),)) == 10 * 4
+    assert terms_of(claim, sizes, (range(2),)) == 30

@@ -308,7 +308,7 @@ def test_a_chunk_that_does_not_fill_lanes_is_refused(chunk: int) -> None:
 
 
 def test_an_inverse_without_a_chunk_is_refused() -> None:
-    with pytest.raises(KernelError, match="without a chunk there is no triangular system"):
+    with pytest.raises(KernelError, match="only a chunk has a triangular system"):
         delta_rule(16, inverse=True)
 
 

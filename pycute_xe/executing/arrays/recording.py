@@ -129,7 +129,7 @@ class Tape:
 
     def play(self, arrays: list[Array]) -> None:
         """Do all steps on other arrays. Raises `Changed` where numbers decide otherwise."""
-        values = [*self.values, None]  # the last for what has no result
+        values = [*self.values, None]  # the last one for steps that return nothing
         values[: len(arrays)] = arrays
         for function, take, place, gone in self.steps:
             values[place] = function(*take(values))

@@ -347,7 +347,7 @@ def attention(qk: TiledMma, pv: TiledMma, **given: Unpack[Asked]) -> Kernel:
     weights by V: both share the queries out over subgroups alike, or the keys, whose parts are then
     put together in shared memory. The loop over keys keeps a running maximum and sum of each row;
     the weights are rounded to the type that ``pv`` reads, and reach it by a reorder of registers.
-    Any M, N, D, E work. What may be asked by name is said by `Asked`.
+    Any M, N, D, E work. `Asked` lists what else may be asked for, by name.
 
     Raises `KernelError` for tilings that do not fit one another, and for pages that a tile does not
     divide. C++: ``xe_fmha_fwd_mainloop.hpp``, ``xe_fmha_fwd_epilogue.hpp``.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pycute_xe.errors import KernelError
+import re
+
+from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -16,6 +18,7 @@ __all__ = ["causal_conv"]
 
 
 MOST_TAPS = 64
+ACC = r"\bacc\b"
 
 
 @typed
@@ -35,8 +38,8 @@ def causal_conv(
     ``taps - 1`` tokens are ``S[slots[r]]`` (P, taps - 1, C), of ``kind``: it begins with them where
     ``begun[r]`` is positive, with 0 elsewhere, and writes them back; a negative slot leaves a
     request out, whose rows of O are not written. A work-group has ``width`` channels. Raises
-    `KernelError` for other than 2 to 64 taps. C++: ``causal_conv1d_fn`` and
-    ``causal_conv1d_update`` of Mamba.
+    `KernelError` for other than 2 to 64 taps, and where ``combine`` is not of ``acc``. C++:
+    ``causal_conv1d_fn`` and ``causal_conv1d_update`` of Mamba.
 
     >>> print(*causal_conv().inputs, sep="; ")
     X[T,C] bf16 row-major; W[4,C] f32 row-major; b[C] f32
@@ -44,6 +47,9 @@ def causal_conv(
     if not 2 <= taps <= MOST_TAPS:
         wrong = f"taps is {taps}, and must be 2 to {MOST_TAPS}"
         raise KernelError("causal_conv", {"taps": taps}, wrong, "use taps=4")
+    if not re.search(ACC, combine):
+        wrong = f"{quoted(combine)} does not say what becomes of acc, the sum"
+        raise KernelError("causal_conv", {"combine": combine}, wrong, 'use combine="silu(acc)"')
     demand_multiples("causal_conv", in_register(kind), width=width)
     conv = _Window(taps, combine, kind, width)
     return conv.in_slots() if slots else conv.whole()
@@ -81,7 +87,7 @@ class _Window:
     def claimed(self, tokens: list[str]) -> str:
         """Return what is claimed of tokens."""
         acc = "b[c] + " + " + ".join(f"W[{j},c]*{x}" for j, x in enumerate(tokens))
-        return rounded(self.kind, self.combine.replace("acc", f"({acc})"))
+        return rounded(self.kind, re.sub(ACC, f"({acc})", self.combine))
 
     def whole(self) -> Kernel:
         """Return the kernel of one sequence."""

@@ -52,7 +52,7 @@ def delta_rule(
         wrong, fix = "a chunk is gone through without slots", "leave slots out, or the chunk"
         raise KernelError("delta_rule", {"slots": slots, **given}, wrong, fix)
     if inverse and chunk is None:
-        wrong = "without a chunk there is no triangular system"
+        wrong = "only a chunk has a triangular system to invert"
         raise KernelError("delta_rule", given, wrong, "give a chunk of 16, 32 or 64")
     demand_product_type("delta_rule", kind)
     if kind != "f32" and not inverse:

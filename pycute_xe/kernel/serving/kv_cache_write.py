@@ -40,7 +40,7 @@ def kv_cache_write(
     KC[P,G,16,64] bf16 row-major; VC[P,G,16,64] bf16 row-major
     """
     if by_head and not cache_type:
-        wrong, fix = f"a cache of {kind}, as K and V are, has no scales", 'use cache_type="s8"'
+        wrong, fix = f"a cache of {kind}, as K and V are, is not scaled", 'use cache_type="s8"'
         raise KernelError("kv_cache_write", {"by_head": by_head}, wrong, fix)
     each = in_dword if cache == "tokens" and heads > 1 else in_register
     demand_multiples("kv_cache_write", each(cache_type or kind), depth=depth)

@@ -122,4 +122,4 @@ def quantize_groups(
 def demand_scaled(name: str, to: str) -> None:
     """Refuse a type to which nothing is scaled."""
     if to not in LARGEST:
-        raise KernelError(name, {"to": to}, f"{to} has no scale here", 'use to="s8"')
+        raise KernelError(name, {"to": to}, f"rows are not scaled to {to}", 'use to="s8"')

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 from pycute_xe.kernel.index import Index, Looked
 from pycute_xe.signatures import checked_fields
@@ -101,16 +101,16 @@ Arrays: TypeAlias = "Mapping[str, Any]"
 """Tables by name: arrays, or what is indexed as arrays are."""
 
 
-class Change:
-    """How an assumption is told with other names: of operands, and in indices."""
+class Change(Protocol):
+    """How an assumption is written with other names: of operands, and in indices."""
 
     def thing(self, name: str) -> str:
         """Return the name of an operand."""
-        raise NotImplementedError
+        ...
 
     def index(self, index: Index, *bound: str) -> Index:
         """Return an index in which ``bound`` names are the assumption's own."""
-        raise NotImplementedError
+        ...
 
 
 class _Assumed:
