@@ -24,7 +24,6 @@ from pycute_xe.verifying.formula import (
     call,
     multiply,
     number,
-    signature,
     span,
 )
 
@@ -122,21 +121,27 @@ def _of_product(row: Function, argument: Formula, apply: Apply) -> Formula | Non
         if squared != ONE:
             outside = _applied(functions.evaluated(row.of_square, apply, squared))
     if row.multiplies:
-        parts = [_of_factor(row, factor) for factor in (*rest.places, *rest.atoms)]
-        scale = abs(rest.scale)
-        exact = _is_power_of_two(scale) or not parts
-        if not exact and len(parts) == 1 and rest.scale > 0 and outside == ONE:
-            return None
-        kept = number(1.0) if exact else call(row.name, number(scale))
-        outside = multiply(outside, number(scale) if exact else kept)
-        for part in parts:
-            outside = multiply(outside, part)
-        return None if outside == call(row.name, argument) else outside
+        product = _of_factors(row, outside, rest)
+        return None if product == call(row.name, argument) else product
     if outside == ONE:
         return None
     if rest == Term(1.0):
         return outside
     return multiply(outside, apply(row.name, (rest,)))
+
+
+def _of_factors(row: Function, outside: Formula, term: Term) -> Formula:
+    """Return a function of each factor of a term, multiplied, and a number by which to scale it."""
+    parts = [_of_factor(row, factor) for factor in (*term.places, *term.atoms)]
+    scale = number(abs(term.scale))
+    if parts and not _is_power_of_two(abs(term.scale)):
+        if outside == ONE and len(parts) == 1:
+            return call(row.name, (replace(term, scale=abs(term.scale)),))
+        scale = call(row.name, scale)
+    out = multiply(outside, scale)
+    for part in parts:
+        out = multiply(out, part)
+    return out
 
 
 def _of_factor(row: Function, factor: Factor) -> Formula:

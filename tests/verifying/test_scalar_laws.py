@@ -55,6 +55,7 @@ EQUAL = [
     ("abs(y - x)", "abs(x - y)"),
     ("abs(x*y)", "abs(x)*abs(y)"),
     ("abs(-2*x)", "2*abs(x)"),
+    ("abs(-3*x)", "abs(3*x)"),
     ("1/sqrt(x)", "rsqrt(x)"),
     ("y/sqrt(x*x + 1)", "y*rsqrt(x*x + 1)"),
     ("1/rsqrt(x)", "sqrt(x)"),
