@@ -54,9 +54,10 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     """Return the reorders of a kernel that need no instruction, by the fragment they write.
 
     Law: reading byte ``b`` of the destination reads byte ``place(b)`` of the source. A reorder is
-    in it where no statement could tell the two fragments apart, and where it keeps the order or moves
-    only whole operands of the DPAS and whole blocks of the stores that alone read it. All others are instructions. C++: a register
-    allocator does the same with ``reorder`` of whole registers.
+    in it where no statement could tell the two fragments apart, and where it keeps the order, or
+    moves only whole operands of the DPAS and whole blocks of the stores that alone read it. All
+    others are instructions. C++: a register allocator does the same with ``reorder`` of whole
+    registers.
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
