@@ -81,7 +81,7 @@ def encoded(text: str, field: str) -> int:
 
 
 NAMES: dict[str, Any] = {
-    **{name: getattr(esimd, name) for name in esimd.__all__},
+    **{name: getattr(esimd, name) for name in (*esimd.__all__, "max", "min", "sum")},
     **{name: getattr(lsc, name) for name in lsc.__all__},
     "cx": cx,
     "np": np,

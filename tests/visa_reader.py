@@ -19,7 +19,7 @@ import pycute_xe as cx
 from pycute_xe.arch import dpas as arch_dpas, get_target, lsc as arch_lsc
 from pycute_xe.executing.surfaces import Placed, fetch, place, place_poison
 from pycute_xe.kernel import If, Kernel, Loop, Mma, Statement
-from pycute_xe.kernel.ir.listing import line
+from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.machine import Memory, RegisterFile, dpas, lsc
 
 TYPES: dict[str, Any] = {
@@ -71,7 +71,7 @@ def not_parsed_back(kernel: Kernel) -> list[str]:
     counts, wrong = dict.fromkeys((*KINDS, "dpas"), 0), []
     said = instructions(cx.emit(kernel, "visa"))
     for statement in kernel.statements():
-        for text in said[line(statement)]:
+        for text in said[line_in(kernel, statement)]:
             if text.startswith("lsc_"):
                 message: Any = arch_lsc.parse(text)
                 if message.block != statement.copy.op.message or message.check("pvc"):
@@ -189,7 +189,7 @@ class Thread:
                 if statement.index.at(self.names) < statement.below.at(self.names):
                     self.body(statement.body, said)
             else:
-                for text in said[line(statement)]:
+                for text in said[line_in(self.kernel, statement)]:
                     self.run(text)
 
 

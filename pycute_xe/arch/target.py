@@ -233,17 +233,16 @@ def get_target(target: str | Target) -> Target:
             refuse_known_in_part("get_target", target.name)
         return target
     if type(target) is not str:
-        known = ", ".join(targets())
         raise TargetError(
             "get_target",
             {"target": target},
             "a target must be a name or a Target",
-            f"one of {known}",
+            f"one of {', '.join(_accepted())}",
         )
     machine = _named(target)
     if machine is None or messages_only(machine):
         refuse_known_in_part("get_target", target.strip().lower())
-        raise _unknown(target)
+        raise _unknown(target, _accepted())
     return machine
 
 
@@ -260,6 +259,9 @@ def message_target(target: str | Target) -> Target:
     )
     if machine is not None and messages_only(machine):
         return machine
+    if machine is None and type(target) is str:
+        refuse_known_in_part("message_target", target.strip().lower())
+        raise _unknown(target, (*targets(), *sorted(_messages_only())))
     return get_target(target)
 
 
@@ -289,13 +291,46 @@ def is_target(value: object) -> bool:
     return isinstance(value, Target) or (isinstance(value, str) and _named(value) is not None)
 
 
-def _unknown(target: str) -> TargetError:
+def _accepted() -> tuple[str, ...]:
+    """The names of rows that `get_target` takes."""
+    return tuple(name for name in _described() if name not in _messages_only())
+
+
+def _unknown(target: str, known: tuple[str, ...]) -> TargetError:
+    """Say which targets there are; of a name of several, which these are."""
     from difflib import get_close_matches
 
+    generation = [name for name in _generation(target) if name in known]
+    if generation:
+        *most, last = generation
+        fix = f"use {', '.join(most)} or {last}" if most else f"use {last}"
+        condition = "the name of a generation of GPUs, not of a target"
+        return TargetError("get_target", {"target": target}, condition, fix)
     near = get_close_matches(target.lower(), (*_described(), *_aliases()), 3)
     hint = f"did you mean {', '.join(near)}? " if near else ""
-    fix = f"{hint}one of {', '.join(targets())}"
+    fix = f"{hint}one of {', '.join(known)}"
     return TargetError("get_target", {"target": target}, "unknown target", fix)
+
+
+def _generation(name: str) -> tuple[str, ...]:
+    """The targets of a generation; drivers name its cores, as xe2_hpg_core."""
+    letters, known = _letters(name).removesuffix("core"), _generations()
+    return known.get(letters) or known.get(letters.removesuffix("hpg"), ())
+
+
+@cache
+def _generations() -> dict[str, tuple[str, ...]]:
+    """The targets of a generation, whose name ends the product of each: "…, Xe2"."""
+    names: dict[str, tuple[str, ...]] = {}
+    for target in _described().values():
+        name = _letters(target.product.rpartition(", ")[2])
+        names[name] = (*names.get(name, ()), target.name)
+    return names
+
+
+def _letters(name: str) -> str:
+    """A name in lower case, without what spellings put between its letters."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def refuse_known_in_part(operation: str, target: str) -> None:

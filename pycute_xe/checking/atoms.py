@@ -137,7 +137,8 @@ def judge_threads(subgroups: int, findings: Findings) -> None:
         broken = Broken("threads", "warning", unknown.condition, target.source, unknown.fix)
         findings.refuse("hardware threads", (broken,))
         return
-    detail = f"one for each subgroup; an Xe core keeps {available} of {mode} registers"
+    room = f"an Xe core holds {available} threads of {mode} registers each"
+    detail = f"one per subgroup; {room}"
     condition = (
         f"a work-group of {subgroups} subgroups needs as many hardware threads, an Xe core has "
         f"{available} with {mode} registers each"

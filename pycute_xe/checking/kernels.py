@@ -11,7 +11,7 @@ import numpy as np
 from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.banks import banks
 from pycute_xe.arch.rules import Level, rules
-from pycute_xe.atom import TiledCopy, is_identity
+from pycute_xe.atom import TiledCopy
 from pycute_xe.bulk import table
 from pycute_xe.checking.atoms import (
     judge_registers,
@@ -92,9 +92,7 @@ def _sharing(kernel: Kernel) -> list[list[Fragment]]:
     renamed = renamings(kernel)
     groups = {f.name: [f] for f in kernel.fragments}
     for statement in walk(kernel.body):
-        if isinstance(statement, ir.Reorder) and (
-            statement.destination in renamed or is_identity(statement.slots)
-        ):
+        if isinstance(statement, ir.Reorder) and statement.destination in renamed:
             first, second = groups[statement.source], groups[statement.destination]
             alike = first[0].value_type == second[0].value_type  # else they are converted
             if alike and first is not second:
@@ -381,14 +379,14 @@ def _demand_known(kernel: Kernel, sizes: Mapping[str, int], strides: Mapping[str
     modes = kernel.sizes
     names = tuple(o.name for o in kernel.operands)
     for what, given, known in (("sizes", sizes, modes), ("strides", strides, names)):
-        example = {known[0]: 256}
+        example = dict.fromkeys(known[:1], 256)
         if not isinstance(cast("object", given), Mapping):
             condition = f"{what} is {type(given).__name__}, not a mapping from names to integers"
             raise InputError("check", {what: given}, condition, f"write {example}")
         for name, value in given.items():
             wrong = ""
             if name not in known:
-                wrong = f"{kernel.name} has {', '.join(known)}, not {name}"
+                wrong = f"{kernel.name} has {', '.join(known) or f'no {what}'}, not {name}"
             elif type(value) is not int or value < 1:
                 wrong = f"{name} is {quoted(value)}, not a positive integer"
             if wrong:

@@ -203,10 +203,27 @@ def _lines(explored: Explored, sizes: dict[str, int], top: int) -> list[str]:
         f"{explored.passed_over:,} passed over by their lower bound"
     )
     lines.append(f"  refused: {refused(explored)}")
-    lines += [f"  not known: {one}" for one in costs[0].unknown]
-    named = [one for one in costs[0].assumptions if one.file or one.kind == "assumed"]
+    lines += _unknown(costs[:top])
+    figures = dict.fromkeys(figure for cost in costs for figure in cost.assumptions)
+    named = [one for one in figures if one.file or one.kind == "assumed"]
     lines += [f"  {one.origin}: {one}" for one in named]
     return lines
+
+
+def _unknown(shown: list[Cost]) -> list[str]:
+    """What is not known of the candidates shown; the ranks, where it is not the same for all."""
+    ranks: dict[str, list[int]] = {}
+    for rank, cost in enumerate(shown, 1):
+        for what in cost.unknown:
+            ranks.setdefault(what, []).append(rank)
+    return [
+        f"  not known{'' if len(of) == len(shown) else f' of {_rank_words(of)}'}: {what}"
+        for what, of in ranks.items()
+    ]
+
+
+def _rank_words(ranks: list[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
 
 
 def _cost(one: Priced, explored: Explored, sizes: dict[str, int]) -> Cost:

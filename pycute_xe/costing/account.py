@@ -73,7 +73,6 @@ class Cost:
     facts: Facts
     bounds: tuple[Bound, ...]
     launch: Figure
-    unknown: tuple[str, ...]
 
     _repr_mimebundle_ = shown
 
@@ -104,6 +103,17 @@ class Cost:
         """
         started = self.least - self.launch.least * 1e-6, self.most - self.launch.most * 1e-6
         return aheads(self.kernel, self.facts, self.device, started)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What no figure is known of; what `prefetches` decides is not among it.
+
+        >>> import pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> cost(gemm, "b70", M=4096, N=4096, K=4096).unknown[-1]
+        'waiting at 32,768 barriers'
+        """
+        return _unknown(self)
 
     @property
     def assumptions(self) -> tuple[Figure, ...]:
@@ -215,7 +225,7 @@ def cost_of(
     """
     counted = known.at(sizes, device.cores, tables)
     bounds = bounds_of(counted, device)
-    return Cost(known.kernel, device, counted, bounds, device["launch"], _unknown(counted))
+    return Cost(known.kernel, device, counted, bounds, device["launch"])
 
 
 def bounds_of(counted: Facts, device: Device) -> tuple[Bound, ...]:
@@ -270,7 +280,8 @@ def _alu(counted: Facts, device: Device, share: float) -> Bound:
     )
 
 
-def _unknown(counted: Facts) -> tuple[str, ...]:
+def _unknown(estimate: Cost) -> tuple[str, ...]:
+    counted = estimate.facts
     out = [
         "latencies that nothing hides",
         "instructions for addresses and loops",
@@ -278,11 +289,19 @@ def _unknown(counted: Facts) -> tuple[str, ...]:
     ]
     if counted.barriers:
         out.append(f"waiting at {counted.barriers:,} barriers")
-    if counted.messages.get("prefetch"):
-        out.append("whether prefetches come in time")
+    undecided = _undecided(estimate.kernel, estimate.prefetches or ())
+    if undecided:
+        out.append(f"whether prefetches of {', '.join(undecided)} come in time")
     if counted.over:
         out.append(f"spills: {counted.over} registers too many")
     return tuple(out)
+
+
+def _undecided(kernel: Kernel, ahead: tuple[Ahead, ...]) -> list[str]:
+    """The operands that are prefetched, of which no interval says whether that is in time."""
+    decided = {one.operand for one in ahead if one.in_time is not None}
+    prefetched = (one.operand for one in kernel.statements() if isinstance(one, Prefetch))
+    return [name for name in dict.fromkeys(prefetched) if name not in decided]
 
 
 # ------------------------------------------------------------ text

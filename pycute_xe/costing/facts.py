@@ -15,7 +15,6 @@ import numpy as np
 from pycute_xe.arch.regions import moves
 from pycute_xe.arch.registers import occupancy
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom import is_identity
 from pycute_xe.bulk import entries
 from pycute_xe.checking import check
 from pycute_xe.costing.closed import Closed, closed_work
@@ -292,7 +291,7 @@ def _steps(kernel: Kernel, statement: ir.Statement) -> dict[str, int]:
             of, to = kernel.fragment(source), kernel.fragment(destination)
             if of.value_type != to.value_type:
                 return _converted(kernel, source, destination)
-            if destination in renamings(kernel) or is_identity(slots):
+            if destination in renamings(kernel):
                 return {}
             made = moves(entries(slots), of.value_type.bits, to.elements)
             return {"move": sum(move.instructions for move in made)}

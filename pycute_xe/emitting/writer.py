@@ -10,7 +10,7 @@ from typing import Any
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings, Operand, Statement
 from pycute_xe.kernel.index import Index, Quotient
-from pycute_xe.kernel.ir.listing import line
+from pycute_xe.kernel.ir.listing import line_in
 
 __all__ = [
     "Writes",
@@ -142,7 +142,7 @@ class Writer:
         for statement in body:
             meaning = self.entries[statement]
             self._owner, self._written = self._written, self._written + 1
-            self.put(f"// {line(statement)}")
+            self.put(f"// {line_in(self.kernel, statement)}")
             meaning(self, statement)
         self._owner = outer
 

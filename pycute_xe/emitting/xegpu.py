@@ -26,7 +26,7 @@ from pycute_xe.emitting.xegpu_values import (
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import Element, Expression, Kernel, Meanings, Operand, Slot, walk
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.listing import line
+from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.kernel.spec.expression import Apply, Const
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
 from pycute_xe.layout import size
@@ -170,7 +170,7 @@ class Module:
     def body(self, body: tuple[ir.Statement, ...]) -> None:
         """Write statements, each behind its line of the listing."""
         for statement in body:
-            self.out.put(f"// {line(statement)}")
+            self.out.put(f"// {line_in(self.kernel, statement)}")
             XEGPU[statement](self, statement)
 
     def in_memory(self, role: str, deal: Deal, operand: Operand) -> str:

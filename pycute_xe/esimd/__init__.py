@@ -22,7 +22,9 @@ from pycute_xe.esimd.blocks2d import (
 )
 from pycute_xe.esimd.launches import Item, Run, barrier, launch, nbarrier
 from pycute_xe.esimd.lint import LINTS, EsimdError, Finding, Lint
-from pycute_xe.esimd.math import exp, hmax, hmin, max, min, sum
+
+# C++'s names of functions that Python has too: attributes, and not of ``import *``.
+from pycute_xe.esimd.math import exp, hmax, hmin, max as max, min as min, sum as sum
 from pycute_xe.esimd.props import (
     Pointer,
     alignment,
@@ -105,8 +107,6 @@ __all__ = [
     "lsc_slm_gather",
     "lsc_slm_scatter",
     "lsc_store_2d",
-    "max",
-    "min",
     "nbarrier",
     "nbarrier_role",
     "occupancy",
@@ -122,7 +122,6 @@ __all__ = [
     "slm_block_load",
     "slm_block_store",
     "slm_init",
-    "sum",
     "uint16_t",
     "uint32_t",
     "uint64_t",

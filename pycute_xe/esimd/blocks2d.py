@@ -19,7 +19,7 @@ from pycute_xe.esimd.messages import DATA, Hints, send
 from pycute_xe.esimd.props import Pointer, pointer_of
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of, tokens, whole
-from pycute_xe.esimd.vectors import simd
+from pycute_xe.esimd.vectors import Vector, simd
 
 __all__ = ["config_2d_mem_access", "lsc_load_2d", "lsc_prefetch_2d", "lsc_store_2d"]
 
@@ -157,6 +157,8 @@ def lsc_load_2d(
     result = simd.wrap(content[_places(block)])
     result.record.plain_tile = tile.dtype.itemsize < 4 and not transformed
     result.record.origin = "load"
+    down, across = _extents(tile)
+    result.record.extents = (across, down) if transposed else (down, across)
     return result
 
 
@@ -194,10 +196,35 @@ def lsc_store_2d(
     block, count = tile.block("store"), tile.width * tile.height * tile.nblk
     data = elements_of("lsc_store_2d", tile.dtype, count, where[-1]).view(tile.dtype)
     places = _places(block)
+    _advise_product(thread, tile, where[-1])
     padded = np.zeros(int(places.max()) + 1, dtype=tile.dtype)
     padded[places] = data
     thread.registers.write(DATA, padded.view(np.uint8), "lsc_store_2d")
     _send(thread, "lsc_store_2d", tile, block, tokens("lsc_store_2d", l1, l3, l2))
+
+
+def _extents(tile: config_2d_mem_access) -> tuple[int, int]:
+    """The rows of a surface, and its columns in elements."""
+    return tile.surface.height, tile.surface.width // tile.dtype.itemsize
+
+
+def _advise_product(thread: Thread, tile: config_2d_mem_access, data: Any) -> None:
+    """PX304 where the operands of a stored product are those of the transposed matrix."""
+    if not isinstance(data, Vector):
+        return
+    found, (rows, columns) = data.history(), _extents(tile)
+    known = [
+        (extent, direct, swapped)
+        for extent, direct, swapped in zip(
+            found.extents, (rows, columns), (columns, rows), strict=True
+        )
+        if extent is not None
+    ]
+    turned = all(extent == swapped for extent, _, swapped in known)
+    if found.origin == "product" and turned and any(e != direct for e, direct, _ in known):
+        a, b = ("?" if extent is None else extent for extent in found.extents)
+        condition = f"a_tile is of {a} rows and b_tile of {b} columns, C has {rows} by {columns}"
+        thread.record("PX304", "lsc_store_2d", condition)
 
 
 def lsc_prefetch_2d(

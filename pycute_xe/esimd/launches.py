@@ -314,6 +314,7 @@ def place(
         address = _place_of(array, placed)
         if address is None:
             address = machine.memory.place(array)
+            machine.arrays[address] = array.nbytes
         # Of two arrays of one buffer, one that can be written takes what was stored.
         if address not in placed or array.flags.writeable:
             placed[address] = array

@@ -84,6 +84,8 @@ def _misplaced(thread: Thread, nbytes: object) -> str:
     if thread.operations > 1:
         again = thread.slm_bytes is not None
         return "slm_init is called twice" if again else "another operation came before it"
+    if thread.computed:
+        return "the thread filled or changed a vector before it"
     if type(nbytes) is not int or nbytes < 1:
         return "the size must be a positive number of bytes"
     if group.slm is not None and group.slm_bytes != nbytes:

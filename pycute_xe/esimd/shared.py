@@ -190,7 +190,16 @@ class _Access:
         result = from_bytes(kind, content)
         result.record.plain_tile = kind.itemsize < 4
         result.record.origin = "load"
+        result.record.extents = self._extents()
         return result
+
+    def _extents(self) -> tuple[int | None, int | None]:
+        """Columns and rows of the array behind equally distant lanes: an element, then a lane."""
+        apart = np.unique(np.diff(self.starts))
+        if self.sfid != "ugm" or apart.size != 1 or (pitch := int(apart[0])) < 1:
+            return None, None
+        nbytes = self.thread.machine.array_bytes(int(self.starts[0]))
+        return pitch // self.kind.itemsize, None if nbytes is None else nbytes // pitch
 
     def scatter(self, data: Any) -> None:
         """Store elements."""
@@ -260,6 +269,27 @@ def overlapped(thread: Thread, start: int, nbytes: int) -> int | None:
     return overlap
 
 
+def remember(thread: Thread, starts: Index, nbytes: int, block: int = -1) -> None:
+    """Note which block was stored last to the bytes from each start on; -1 for no block."""
+    group = thread.group
+    end = 0 if group.slm is None else group.slm.nbytes
+    if group.blocks.size < end:
+        more = (0, end - group.blocks.size)
+        group.blocks = np.pad(group.blocks, more, constant_values=-1)
+    for start in starts.tolist():
+        group.blocks[max(0, start) : start + nbytes] = block
+
+
+def straddled(thread: Thread, start: int, nbytes: int) -> tuple[int, int] | None:
+    """Return where two stored blocks start: a load begins within the first and ends in another."""
+    blocks = thread.group.blocks
+    if not start > 0 or start + nbytes > blocks.size:
+        return None
+    before, first, last = (int(blocks[at]) for at in (start - 1, start, start + nbytes - 1))
+    within = first >= 0 and before == first and first < start
+    return (first, last) if within and last >= 0 and last != first else None
+
+
 # ------------------------------------------------------------ shared
 
 _PLAIN = ("df", "df")
@@ -278,7 +308,8 @@ def slm_block_load(
     elements), or of the ``alignment`` that is given; below a dword the elements move one by one.
     C++ takes 16 bytes for granted where none is given.
     Lints: PX201 before slm_init, PX204 and PX214 for a misaligned offset, PX206 for a race,
-    PX209 for bytes never stored, PX210 beyond the end, PX212 for unusual sizes.
+    PX209 for bytes never stored, PX210 beyond the end, PX212 for unusual sizes, PX216 for a load
+    that begins inside one stored block and ends in another.
     C++: ``slm_block_load<T, N>(byte_offset)``. Document: Intel ESIMD LSC SLM guide.
 
     >>> from pycute_xe import esimd
@@ -298,6 +329,10 @@ def slm_block_load(
     nbytes = whole_dwords("slm_block_load", kind, N)
     start, split = _offset(thread, "slm_block_load", kind, N, byte_offset, how)
     forget(thread.group.rows, start, start + nbytes)
+    pair = straddled(thread, start, nbytes)
+    if pair is not None:
+        here = f"bytes {start} to {start + nbytes - 1} begin inside the block stored from {pair[0]}"
+        thread.record("PX216", "slm_block_load", f"{here} on and end in that from {pair[1]} on")
     if split:
         starts = start + np.arange(N) * kind.itemsize
         moved = scattered(thread, "load", "slm", starts, (1, kind.itemsize), None, _PLAIN)
@@ -338,6 +373,7 @@ def slm_block_store(
         scattered(thread, "store", "slm", starts, parts, None, _PLAIN)
     else:
         block(thread, "store", "slm", start, bytes_, _PLAIN)
+    remember(thread, np.array([start]), nbytes, start)
     other = overlapped(thread, start, nbytes)
     if other is not None:
         condition = f"bytes {start} to {start + nbytes - 1} overlap the block from {other} on"
@@ -411,6 +447,7 @@ def lsc_slm_scatter(
     if bits < 32:
         access.thread.record("PX213", "lsc_slm_scatter", f"elements have {bits} bits")
     access.scatter(data)
+    remember(access.thread, access.starts, nelts * access.kind.itemsize)
 
 
 def _offset(

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pycute_xe.arch import Target
 from pycute_xe.arch.banks import Banks, BankUse
 from pycute_xe.errors import MachineError
 from pycute_xe.esimd.lint import LINTS, EsimdError, Finding, fail
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace
 
-__all__ = ["BankCount", "Group", "Machine", "Sent", "Thread", "current", "running"]
+__all__ = ["BankCount", "Group", "Machine", "Sent", "Thread", "computes", "current", "running"]
 
 _REGISTERS: Final = 256
 
@@ -57,6 +60,10 @@ def _columns() -> dict[Columns, dict[int, tuple[int, int, str]]]:
     return {}
 
 
+def _arrays() -> dict[int, int]:
+    return {}
+
+
 @dataclass(slots=True)
 class Machine:
     """What all work-groups of a launch share."""
@@ -70,6 +77,13 @@ class Machine:
     findings: dict[tuple[str, str], Finding] = field(default_factory=_findings)
     counts: list[BankCount] = field(default_factory=_counts)
     columns: dict[Columns, dict[int, tuple[int, int, str]]] = field(default_factory=_columns)
+    arrays: dict[int, int] = field(default_factory=_arrays)
+    """The bytes of each array that a launch placed, by its address."""
+
+    def array_bytes(self, address: int) -> int | None:
+        """Return the bytes of the array that an address lies in; None outside all."""
+        starts = (at for at, nbytes in self.arrays.items() if at <= address < at + nbytes)
+        return next((self.arrays[at] for at in starts), None)
 
     def record(
         self, code: str, operation: str, thread: int, statement: str, condition: str
@@ -89,6 +103,10 @@ def _rows() -> Rows:
     return {}
 
 
+def _blocks() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(slots=True)
 class Group:
     """What the threads of one work-group share: shared local memory, once it is asked for."""
@@ -99,6 +117,8 @@ class Group:
     slm: Slm | None = None
     slm_bytes: int = 0
     rows: Rows = field(default_factory=_rows)
+    blocks: NDArray[np.int64] = field(default_factory=_blocks)
+    """For each byte of shared memory, where the block that was stored there last starts; or -1."""
 
 
 class Thread:
@@ -114,6 +134,7 @@ class Thread:
         self.progress = Progress(index, group.threads)
         self.pending: object = None
         self.operations = 0
+        self.computed = False
         self.slm_bytes: int | None = None
         self.parts: list[int] = []
 
@@ -154,6 +175,12 @@ class running:
 
     def __exit__(self, *_: object) -> None:
         _RUNNING.pop()
+
+
+def computes() -> None:
+    """Note that the thread that is running, if one is, computes in registers."""
+    if _RUNNING:
+        _RUNNING[-1].computed = True
 
 
 def current(operation: str) -> Thread:

@@ -28,6 +28,7 @@ from pycute_xe.esimd.conversions import (
     remainder,
 )
 from pycute_xe.esimd.lint import fail
+from pycute_xe.esimd.threads import computes
 from pycute_xe.esimd.types import Type, dtype_of, whole
 
 __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view", "Record"]
@@ -116,24 +117,30 @@ class Operators(ABC):
 # What a vector remembers of how it was filled, for the lints that ask for the order.
 
 
+Extents = tuple[int | None, int | None]
+
+
 class Record:
     """Which write each element of a vector comes from, and whether it is a tile as memory has it.
 
     Elements that a whole assignment or adjacent writes filled are not told apart. ``origin`` says
     what the whole vector is: "load", "product" (of a dpas), "constant", or "" for anything else.
+    ``extents`` are those of the matrices behind a load or a product: along what the slow index of
+    the vector counts, and along the fast one; None where they are not known.
 
     >>> record = Record(8)
     >>> record.wrote(range(0, 8, 2)), record.wrote(range(1, 8, 2)), record.interleaved(4, 2)
     (None, None, True)
     """
 
-    __slots__ = ("_by", "_order", "origin", "plain_tile", "size")
+    __slots__ = ("_by", "_order", "extents", "origin", "plain_tile", "size")
 
     def __init__(self, size: int, plain_tile: bool = False, origin: str = "") -> None:
         """Start with elements of no known order."""
         self.size = size
         self.plain_tile = plain_tile
         self.origin = origin
+        self.extents: Extents = (None, None)
         self._by: list[range | None] | None = None
         self._order: list[int] = []
 
@@ -146,6 +153,7 @@ class Record:
         """
         self.plain_tile = False
         self.origin = ""
+        self.extents = (None, None)
         one = lanes is not None and len(lanes) == 1 < self.size
         self._order = [*self._order, lanes[0]][-self.size :] if one and lanes is not None else []
         if lanes is None or len(lanes) == self.size:
@@ -163,6 +171,7 @@ class Record:
         True
         """
         made = Record(self.size, self.plain_tile, self.origin)
+        made.extents = self.extents
         made._order = list(self._order)
         made._by = None if self._by is None else list(self._by)
         return made
@@ -177,7 +186,7 @@ class Record:
         True
         """
         self.plain_tile = plain_tile and other.plain_tile
-        self.origin = other.origin
+        self.origin, self.extents = other.origin, other.extents
         self._by, self._order = other.copy()._by, list(other._order)
 
     def interleaved(self, lanes: int, elements: int) -> bool:
@@ -212,6 +221,7 @@ class Vector(Operators):
         if not isinstance(data, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
             given = {"data": type(data).__name__}
             raise ShapeError(type(self).__name__, given, "data is not an array", "simd(T, N, init)")
+        computes()
         self.buffer = data
         self.record = record
         self.lanes = lanes
@@ -250,9 +260,16 @@ class Vector(Operators):
         self.record.wrote(lanes)
         if carried is None and lanes is not None and len(lanes) == self.record.size:
             self.record.origin = "constant" if np.ndim(value) == 0 else ""
+        if carried is not None and lanes is None and self._is_whole(where):
+            self.record.extents = carried.extents
         if carried is not None and lanes == range(carried.size) == range(self.record.size):
             # Only elements below a dword are packed, so only they can lack it.
             self.record.take(carried, plain_tile=self.dtype.itemsize < 4)
+
+    def _is_whole(self, where: Any) -> bool:
+        """Whether a write fills every byte of the vector that this is a view of."""
+        base = self.buffer.base
+        return where == slice(None) and base is not None and base.nbytes == self.buffer.nbytes
 
     def _lanes_at(self, lanes: range, where: Any) -> range:
         if isinstance(where, slice):
@@ -261,6 +278,7 @@ class Vector(Operators):
         return range(lane, lane + 1)
 
     def _put(self, where: Any, value: Any) -> None:
+        computes()
         room = self.buffer[where].size
         data = array_of(value, "assign").reshape(-1)
         if data.size not in (1, room):
@@ -286,7 +304,9 @@ class Vector(Operators):
         if self.lanes == range(self.record.size):
             return self.record
         in_order = self.lanes is None or self.lanes.step == 1
-        return Record(len(self), in_order and self.record.plain_tile, self.record.origin)
+        part = Record(len(self), in_order and self.record.plain_tile, self.record.origin)
+        part.extents = self.record.extents if in_order else (None, None)
+        return part
 
     def read(self) -> simd:
         """Return a vector of its own with these elements.

@@ -37,7 +37,8 @@ def dpas(
     of the result, that of ``acc`` if not given; ``bt`` and ``at`` those of the operands, where the
     vectors hold another (float holds tf32; uint8_t holds two of 4 bits). Without ``acc`` it is 0.
     Lints PX301 for tiles in the wrong order, PX302 for a B that was loaded without transform,
-    PX303 for an acc and an A of equal size that look exchanged.
+    PX303 for an acc and an A of equal size that look exchanged. A result of exchanged matrices
+    (Usage 2) is transposed: `lsc_store_2d` records PX304.
     C++: ``xmx::dpas<8, M, T, CT, BT, AT>(acc, b_tile, a_tile)``. Document: Xe2 DPAS patterns.
 
     >>> import numpy as np
@@ -73,6 +74,7 @@ def dpas(
     registers = thread.registers.read(_DST, made.bytes_D, "dpas").copy()
     result = from_bytes(dtype_of(made.D), registers)
     result.record.origin = "product"
+    result.record.extents = (a_tile.history().extents[0], b_tile.history().extents[1])
     return result
 
 

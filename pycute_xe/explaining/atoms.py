@@ -12,7 +12,7 @@ from pycute_xe.comparing import search_atoms
 from pycute_xe.comparing.atom_record import AnyAtom as Atom
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError, LegalityError, plural, with_article
-from pycute_xe.explaining.copies import WORDS, explain_copy_atom, refusal_line
+from pycute_xe.explaining.copies import explain_copy_atom, refusal_line, word_lines
 from pycute_xe.explaining.copy_names import (
     first_places,
     head_line,
@@ -271,6 +271,6 @@ def _copy_explained(
     explanation = AtomExplanation(title, refused or head_line(atom), tuple(script.steps), atom)
     if refused:
         return explanation
-    section(script, "words", list(WORDS))
+    section(script, "words", word_lines(atom, target))
     with_words = AtomExplanation(title, explanation.rule, tuple(script.steps), atom)
     return with_words if len(str(with_words).splitlines()) <= LINES else explanation

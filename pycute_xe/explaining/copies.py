@@ -35,7 +35,7 @@ from pycute_xe.explaining.copy_names import (
 from pycute_xe.explaining.explanation import Script, section
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["WORDS", "feeding_pairs", "refusal_line", "explain_copy_atom"]
+__all__ = ["feeding_pairs", "refusal_line", "explain_copy_atom", "word_lines"]
 
 # ------------------------------------------------------------ telling registers
 # What registers hold against what is said, told with an example that shows it.
@@ -300,11 +300,22 @@ def _retyped(atom: Copy, name: str) -> Copy:
 
 # ------------------------------------------------------------ telling copies
 
-WORDS = (
-    "faithful: work-items find what the table says, in order; reorder: values must move first",
-    "d16.2x8x32nt: bits.blocks x width x height, n/t transposed, n/t packed (VNNI); t is yes",
+_FAITHFUL = (
+    "faithful: work-items find what the table says, in order; reorder: values must move first"
 )
-"""What the words on a screen mean, for newcomers."""
+
+
+def word_lines(atom: Copy, target: str) -> list[str]:
+    """Say what the words on a screen mean, and what the suffix of the message there stands for."""
+    message = atom.messages(target)[0].message
+    suffix = str(message).rpartition(":")[2]
+    columns = plural(message.width, "element")
+    shape = f"{plural(message.count, 'block')} x {columns} wide x {plural(message.height, 'row')}"
+    transposed, packed = suffix[-2:]
+    order = f"{transposed}: {'' if message.transpose else 'not '}transposed"
+    order += f", {packed}: {'' if message.vnni else 'not '}packed (VNNI)"
+    return [_FAITHFUL, f"{suffix}: {message.bits} bits, {shape}, {order}"]
+
 
 # More than the registers of a subgroup can hold.
 _MANY = 1 << 14

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.arch.lsc import Block2DMessage, Message, encode, encode_descriptor
-from pycute_xe.arch.lsc.fields import known_target
+from pycute_xe.arch.lsc.fields import data_registers, known_target
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, plural
 from pycute_xe.explaining.explanation import AtomExplanation, Script, section
@@ -21,7 +21,6 @@ MEMORY = {
 """What a unit reaches (vISA manual, LSC_UNTYPED.md, LscSFID)."""
 
 CACHES = {
-    "df": "as the memory object control state (MOCS) of the surface says",
     "uc": "bypassed",
     "ca": "cached: looked up, and filled on a miss",
     "wb": "written back: the line stays, dirty, and memory gets it when the line leaves",
@@ -29,48 +28,81 @@ CACHES = {
     "st": "streaming: cached, and first to leave",
     "ri": "read and invalidated: the last use, after which the line is dropped",
 }
-"""What each caching does to a line (vISA manual, LSC_UNTYPED.md, CachingL1)."""
+"""What each caching but the default does to a line (vISA manual, LSC_UNTYPED.md, CachingL1)."""
+
+DEFAULTS = {
+    "L1": "default",
+    "L3": "default: by the memory object control state (MOCS)",
+}
+"""What the default means in each cache: of MOCS the manual speaks for L3 alone (CachingL1)."""
+
+DOES = {
+    "load": "loads {data} from {memory}",
+    "load_strided": "loads {data} from {memory}, at a fixed distance from channel to channel",
+    "load_quad": "loads {data}, {mask} of the four at its address, from {memory}",
+    "load_status": "asks whether memory is behind its address: one bit each",
+    "store": "stores {data} to {memory}",
+    "store_strided": "stores {data} to {memory}, at a fixed distance from channel to channel",
+    "store_quad": "stores {data}, {mask} of the four at its address, to {memory}",
+    "store_uncompressed": "stores {data} to {memory}, uncompressed",
+    "atomic_iinc": "atomically increments {data} in {memory}",
+    "atomic_idec": "atomically decrements {data} in {memory}",
+    "atomic_load": "atomically loads {data} from {memory}",
+    "atomic_store": "atomically stores {data} to {memory}",
+    "atomic_iadd": "atomically adds an integer to {data} in {memory}",
+    "atomic_isub": "atomically subtracts an integer from {data} in {memory}",
+    "atomic_smin": "atomically lowers {data} in {memory} to a signed minimum",
+    "atomic_smax": "atomically raises {data} in {memory} to a signed maximum",
+    "atomic_umin": "atomically lowers {data} in {memory} to an unsigned minimum",
+    "atomic_umax": "atomically raises {data} in {memory} to an unsigned maximum",
+    "atomic_icas": "atomically compares and swaps {data} in {memory} as integers",
+    "atomic_fadd": "atomically adds floating point to {data} in {memory}",
+    "atomic_fsub": "atomically subtracts floating point from {data} in {memory}",
+    "atomic_fmin": "atomically lowers {data} in {memory} to a floating-point minimum",
+    "atomic_fmax": "atomically raises {data} in {memory} to a floating-point maximum",
+    "atomic_fcas": "atomically compares and swaps {data} in {memory} as floating point",
+    "atomic_and": "atomically combines {data} in {memory} by bitwise and",
+    "atomic_or": "atomically combines {data} in {memory} by bitwise or",
+    "atomic_xor": "atomically combines {data} in {memory} by bitwise exclusive or",
+    "apndctr_atomic_add": "adds to the append counter of a surface, one after another",
+    "apndctr_atomic_sub": "subtracts from the append counter of a surface, one after another",
+}
+"""What each channel does, by operation (vISA manual, LSC_UNTYPED.md, LscSubOp, Semantics)."""
 
 NEW_VALUES = {
-    "iinc": "old + 1",
-    "idec": "old - 1",
-    "load": "old",
-    "store": "src1",
-    "iadd": "old + src1",
-    "isub": "old - src1",
-    "smin": "min(old, src1), signed",
-    "smax": "max(old, src1), signed",
-    "umin": "min(old, src1), unsigned",
-    "umax": "max(old, src1), unsigned",
-    "icas": "src2 if old == src1, else old",
-    "fadd": "old + src1, floating point",
-    "fsub": "old - src1, floating point",
-    "fmin": "min(old, src1), floating point",
-    "fmax": "max(old, src1), floating point",
-    "fcas": "src2 if old == src1, else old, floating point",
-    "and": "old & src1",
-    "or": "old | src1",
-    "xor": "old ^ src1",
+    "atomic_iinc": "old + 1",
+    "atomic_idec": "old - 1",
+    "atomic_load": "old",
+    "atomic_store": "src1",
+    "atomic_iadd": "old + src1",
+    "atomic_isub": "old - src1",
+    "atomic_smin": "min(old, src1), signed",
+    "atomic_smax": "max(old, src1), signed",
+    "atomic_umin": "min(old, src1), unsigned",
+    "atomic_umax": "max(old, src1), unsigned",
+    "atomic_icas": "src2 if old == src1, else old",
+    "atomic_fadd": "old + src1, floating point",
+    "atomic_fsub": "old - src1, floating point",
+    "atomic_fmin": "min(old, src1), floating point",
+    "atomic_fmax": "max(old, src1), floating point",
+    "atomic_fcas": "src2 if old == src1, else old, floating point",
+    "atomic_and": "old & src1",
+    "atomic_or": "old | src1",
+    "atomic_xor": "old ^ src1",
+    "apndctr_atomic_add": "old + src1",
+    "apndctr_atomic_sub": "old - src1",
 }
-"""What an atomic leaves in memory (vISA manual, LSC_UNTYPED.md, LscSubOp)."""
-
-
-def verb(message: Message) -> str:
-    """Return what each channel does, from its operation."""
-    if message.op == "load_status":
-        return "asks whether memory is behind"
-    if message.prefetch:
-        return "prefetches"
-    return {"load": "loads", "store": "stores", "atomic": "changes", "counter": "changes"}[
-        message.operation.kind
-    ]
+"""What atomics and counters leave in memory (vISA manual, LSC_UNTYPED.md, LscSubOp)."""
 
 
 def caching_lines(l1: str, l3: str, sfid: str) -> list[str]:
     """Return what both caches do."""
     if sfid == "slm":
         return ["none: shared local memory is not cached"]
-    return [f"L1 {CACHES[l1]}", f"L3 {CACHES[l3]}"]
+    return [
+        f"{level} {DEFAULTS[level] if hint == 'df' else CACHES[hint]}"
+        for level, hint in (("L1", l1), ("L3", l3))
+    ]
 
 
 # ------------------------------------------------------------ telling lsc
@@ -94,7 +126,7 @@ def explain_lsc(message: AnyMessage, target: str | Target = "bmg") -> AtomExplan
         _explain_block_message(script, message)
     else:
         rule = _sentence(message)
-        _explain_message(script, message)
+        _explain_message(script, message, machine)
     section(script, "caching", caching_lines(message.l1, message.l3, message.sfid))
     section(script, "registers", _registers(message, machine))
     section(script, "rules", _rules(message, machine))
@@ -107,24 +139,25 @@ def explain_lsc(message: AnyMessage, target: str | Target = "bmg") -> AtomExplan
 def _sentence(message: Message) -> str:
     data, count = message.data, message.exec_size
     subject = f"Each of {count} channels" if count > 1 else "One channel"
-    if message.operation.kind == "counter":
-        return f"{subject} adds to or takes from the counter of a surface, one after another."
-    if message.op == "load_status":
-        return f"{subject} {verb(message)} its address: one bit each."
-    what = plural(data.elements, "element")
-    way = {"store": "to", "atomic": "in"}.get(message.operation.kind, "from")
-    of_bits = f"{what} of {data.memory_bits} bits"
-    return f"{subject} {verb(message)} {of_bits} {way} {MEMORY[message.sfid]}."
+    does = DOES[message.op].format(
+        data=f"{plural(data.elements, 'element')} of {data.memory_bits} bits",
+        mask=data.mask,
+        memory=MEMORY[message.sfid],
+    )
+    if message.prefetch and message.op != "load_status":
+        does = does.replace("loads", "prefetches", 1)
+    return f"{subject} {does}."
 
 
-def _explain_message(script: Script, message: Message) -> None:
+def _explain_message(script: Script, message: Message, machine: Target) -> None:
     section(script, "channels", _channels(message))
     section(script, "address", _address(message))
-    section(script, "data", _data(message))
-    if message.operation.kind == "atomic":
-        new = NEW_VALUES[message.op.removeprefix("atomic_")]
+    section(script, "data", _data(message, machine))
+    if message.operation.kind in ("atomic", "counter"):
+        new = NEW_VALUES[message.op]
         for name, operand in (("src1", message.src1), ("src2", message.src2)):
             new = new.replace(name, operand or "%null")
+        new += " (memory keeps its value)" * (message.op == "atomic_load")
         old = f"; the old value goes to {message.dst}" if message.dst else ""
         section(script, "new value", [f"{new}{old}"])
 
@@ -168,7 +201,7 @@ def _address(message: Message) -> list[str]:
     return [f"channel n: {terms} bytes, in {address.bits} bits"]
 
 
-def _data(message: Message) -> list[str]:
+def _data(message: Message, machine: Target) -> list[str]:
     data = message.data
     if message.op == "load_status" or message.operation.kind == "counter":
         return []
@@ -185,7 +218,9 @@ def _data(message: Message) -> list[str]:
     if data.transpose:
         lines.append("in registers side by side too (transposed)")
     elif data.elements > 1:
-        lines.append("in registers first the first element of all channels, then the second …")
+        each = data_registers(data, message.exec_size, machine) // data.elements
+        order = "in registers first the first element of all channels, then the second …"
+        lines.append(f"{order}, {plural(each, 'register')} for each")
     return lines
 
 

@@ -57,7 +57,8 @@ __all__ = ["Channels", "Operands", "SurfaceState", "Surfaces", "execute", "chann
 #   Its text, by which the number of elements of each component equals ExecSize, makes components
 #   follow each other, and Intel's graphics compiler (1.0.12504.6, destination
 #   lengths of compiled messages) starts each at a register and gives it room for one dword channel
-#   for each dword of a register, 16 on PVC, should the message have fewer.
+#   for each dword of a register, 16 on PVC, should the message have fewer. So components of d64
+#   begin two registers apart where by the manual's letter 8 channels and fewer need one.
 # * Loads add the immediate offset after scaling, stores before, and both scale the surface. Its
 #   syntax says ``AddrType[ AddrScale * Src0Addrs + AddrImmOffset ]``, and so does the compiler
 #   (LscUntypedTranslate.cpp, ``NEW_ADDR = SCALE*ADDR + OFF``): the surface is added last.

@@ -16,7 +16,11 @@ from pycute_xe.native.clocks.reading import timing
 from pycute_xe.native.clocks.replaying import Hazard, Replay, replay, ways
 from pycute_xe.native.clocks.report import Timing
 from pycute_xe.native.comparison import run
-from pycute_xe.native.compiler import Binary, compile, compile_text
+from pycute_xe.native.compiler import (
+    Binary,
+    compile as compile,  # a name that Python has too
+    compile_text,
+)
 from pycute_xe.native.explained import Explained
 from pycute_xe.native.explaining import explain
 from pycute_xe.native.judging import Comparison, compare
@@ -31,7 +35,6 @@ __all__ = [
     "Timing",
     "Toolchain",
     "compare",
-    "compile",
     "compile_text",
     "explain",
     "missing",

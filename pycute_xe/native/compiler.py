@@ -16,6 +16,7 @@ from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
+from pycute_xe.native.choosing import compiler_for
 from pycute_xe.native.loops import InnerLoop, loops
 from pycute_xe.native.messages import OPERATIONS, descriptor
 from pycute_xe.native.toolchain import Toolchain, toolchain_for
@@ -255,9 +256,9 @@ def compile(
     """Return what Intel's graphics compiler makes of a kernel: machine code, read back.
 
     ``registers`` is the register mode, 128 or 256; ``compiler`` how the version begins, of those
-    that `toolchains` finds: the first that knows the target, if left out. Raises `ToolError` where
-    no compiler is found or it refuses, `TargetError` for a target or mode without machine code
-    here, and what `emit` raises.
+    that `toolchains` finds. Left out, the first that knows the target and takes the kernel by the
+    rules of `check`. Raises `ToolError` where no compiler is found or it refuses, `TargetError` for
+    a target or mode without machine code here, and what `emit` raises.
     """
     return _compiled(kernel, get_target(target).name, registers, compiler)
 
@@ -286,7 +287,11 @@ def compile_text(
         raise TargetError(
             "compile", {"registers": registers}, "the register mode is unknown", "use 128 or 256"
         )
-    made_by = toolchain_for(target, compiler)
+    made_by = (
+        toolchain_for(target, compiler)
+        if kernel is None
+        else compiler_for(kernel, target, compiler)
+    )
     binary = made_by.assembled(text, target, options_of(registers))
     return read_binary(binary, text, name, target, made_by, kernel)
 

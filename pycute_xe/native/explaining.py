@@ -12,7 +12,7 @@ from pycute_xe.emitting.names import called
 from pycute_xe.emitting.opencl import BEFORE, statement_lines
 from pycute_xe.errors import ToolError
 from pycute_xe.kernel import If, Kernel, Loop, Statement
-from pycute_xe.kernel.ir.listing import line
+from pycute_xe.kernel.ir.listing import line, line_in
 from pycute_xe.native.assembly import Assembly, Instruction
 from pycute_xe.native.compiler import Binary, compile, options_of, read_binary
 from pycute_xe.native.explained import Explained, Made, Part
@@ -125,7 +125,9 @@ def _lined(visa: str, binary: Binary) -> dict[int, Visa]:
 def _parts(kernel: Kernel) -> Iterator[Part]:
     """Yield what instructions may belong to: statements, and what is around them."""
     yield Part(_START, _AROUND[_START], 0, "")
-    yield from (Part(i, line(s), depth, kind) for i, (s, depth, kind) in enumerate(_deep(kernel)))
+    yield from (
+        Part(i, line_in(kernel, s), depth, kind) for i, (s, depth, kind) in enumerate(_deep(kernel))
+    )
     yield from (Part(number, _AROUND[number], 0, "") for number in (_END, _SHARED, _NONE))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import pycute_xe as cx
+from pycute_xe.arch.lsc.fields import known_target as lsc_target
 from pycute_xe.arch.rules import rules
 from pycute_xe.errors import TargetError
 from pycute_xe.facts import rows
@@ -98,3 +101,34 @@ def test_a_target_that_a_limit_of_all_others_leaves_out_is_refused_by_name() -> 
         rules("block2d", "message", "xyz", "load")
     assert "atoms/block2d.toml" in refused.value.fix
     assert rules("block2d", "message", "xyz", "store")  # of which each limit is said of all
+
+
+GENERATIONS = {  # as Intel's drivers and compilers name them
+    "pvc": "Xe-HPC xe_hpc XeHPC xe_hpc_core",
+    "bmg lnl": "xe2 Xe2 XE2 xe2_hpg_core Xe2-HPG",
+    "ptl": "xe3 Xe3 xe3_core",
+    "cri": "Xe3P xe3p",
+}
+
+
+@pytest.mark.parametrize("targets", GENERATIONS)
+def test_a_generation_says_which_targets_are_of_it(targets: str) -> None:
+    for spelling in GENERATIONS[targets].split():
+        with pytest.raises(TargetError) as refused:
+            cx.get_target(spelling)
+        assert refused.value.fix == f"use {' or '.join(targets.split())}"
+        for name in targets.split():
+            assert cx.get_target(name).name == name
+
+
+def test_what_a_refusal_lists_is_what_is_accepted() -> None:
+    every = {str(row["name"]) for row in rows("arch", "target")}
+    for ask, call in (("get_target", cx.get_target), ("message", lsc_target)):
+        with pytest.raises(TargetError) as refused:
+            call("none such")
+        listed = set(refused.value.fix.partition("one of ")[2].split(", "))
+        taken = set[str]()
+        for name in every:
+            with contextlib.suppress(TargetError):
+                taken.add(call(name).name)
+        assert listed == taken, ask

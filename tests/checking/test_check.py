@@ -8,7 +8,7 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.cutlass import get_atom
-from pycute_xe.errors import CuteError, KernelError, TargetError
+from pycute_xe.errors import CuteError, InputError, KernelError, TargetError
 
 
 @pytest.fixture(scope="module")
@@ -209,3 +209,17 @@ def test_a_reorder_that_no_move_does_is_judged_all_the_same() -> None:
         assert bool(cx.check(kernel, "bmg")) is not refused
         with pytest.raises(KernelError, match="share a byte"):
             cx.emit(kernel)
+
+
+def test_a_kernel_without_sizes_is_checked() -> None:
+    fixed = cx.kernel.Kernel(
+        "fixed",
+        operands=(),
+        fragments=(cx.kernel.Fragment("T1", "f32", 1),),
+        grid=(),
+        subgroups=1,
+        body=(cx.kernel.Fill("T1"),),
+    )
+    assert cx.check(fixed)
+    with pytest.raises(InputError, match="fixed has no sizes, not M"):
+        cx.check(fixed, sizes={"M": 3})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -244,3 +245,19 @@ def test_a_prefetch_is_late_in_time_or_open() -> None:
 def test_without_prefetches_there_is_no_distance() -> None:
     kernel = cx.kernel.slm_gemm(cx.workgroup_mma(OP))
     assert cx.cost(kernel, "b580", M=512, N=512, K=512).prefetches is None
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_no_answer_says_that_what_it_decides_is_not_known(stages: int) -> None:
+    """At each size, a prefetch is in time, late, or among what is not known: one of the three."""
+    answers: set[bool | None] = set()
+    for make in (gemm, small):
+        for size in (64, 512, 4096):
+            found = cx.cost(make(stages=stages), "b580", M=size, N=size, K=size)
+            lines = str(found).splitlines()
+            said = "\n".join(line for line in lines if "not known" in line and "prefetch" in line)
+            for ahead in found.prefetches or ():
+                answers.add(ahead.in_time)
+                named = re.search(rf"prefetches of (.*, )?{ahead.operand}\b", said)
+                assert (named is not None) == (ahead.in_time is None), (size, said)
+    assert len(answers) > 1

@@ -22,7 +22,7 @@ from pycute_xe.atom import is_identity
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Convert, Fragment, Kernel, Reorder
-from pycute_xe.kernel.ir.listing import line, listing
+from pycute_xe.kernel.ir.listing import line_in, listing
 from pycute_xe.kernel.kinds.parts import in_one_pass
 from pycute_xe.layout import Layout
 
@@ -95,8 +95,9 @@ def test_no_move_is_left_of_a_reorder_that_converts(number: int) -> None:
     reorder = next(_converting(kernel))
     assert f"{reorder.source} → {reorder.destination}  converts by" in listing(kernel)
     plain = kernel.replace(reorder, (Convert(reorder.source, reorder.destination),))
-    said = instructions(cx.emit(kernel, "visa"))[line(reorder)]
-    alone = instructions(cx.emit(plain, "visa"))[line(Convert(reorder.source, reorder.destination))]
+    convert = Convert(reorder.source, reorder.destination)
+    said = instructions(cx.emit(kernel, "visa"))[line_in(kernel, reorder)]
+    alone = instructions(cx.emit(plain, "visa"))[line_in(plain, convert)]
     assert len(said) == len(alone) > 0
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from every import every
 from sampling import sampled
 
 import pycute_xe as cx
@@ -253,7 +254,36 @@ def test_the_words_are_explained_where_there_is_room() -> None:
     words = sections("XE_2D_U16x16x16_LD_V")["words"]
     assert "faithful: " in words
     assert "reorder: " in words
-    assert "bits.blocks x width x height" in words
+
+
+NAMES = [
+    *(
+        "XE_2D_U16x16x16_LD_V",
+        "XE_2D_U16x32x32_LD_N",
+        "XE_2D_U8x32x32_LD_V",
+        "XE_2D_U16x16x16_LD_T",
+    ),
+    *("XE_2D_U32x8x16_ST_N", "XE_LOAD_2D<16,16,32,16>", "XE_LOAD_2D_VNNI<8,32,16,16>"),
+    *("XE_LOAD_2D_TRANSPOSE<32,16,8>", "XE_PREFETCH_2D<16,8,32>", "XE_STORE_2D<32,8,16>"),
+]
+
+
+@every("name", NAMES)
+def test_the_suffix_that_is_told_is_that_of_the_message(name: str) -> None:
+    """Each message that an explanation shows is the one that its words decode."""
+    text = told(name)
+    messages = set(re.findall(r"d\d+\.\d+x\d+x\d+[nt]{2}", text))
+    assert len(messages) == 1
+    suffix = messages.pop()
+    bits, count, width, height, order = re.findall(r"\d+|[nt]{2}", suffix)
+    if " words " not in text:  # no room
+        return
+    assert re.match(
+        rf"{bits} bits, {count} blocks? x {width} elements? wide x {height} rows?, "
+        rf"{order[0]}: {'' if order[0] == 't' else 'not '}transposed, "
+        rf"{order[1]}: {'' if order[1] == 't' else 'not '}packed",
+        text.rpartition(f"{suffix}: ")[2],
+    )
 
 
 @pytest.mark.parametrize(("width", "operands"), [(16, "AB"), (32, "ABC")])

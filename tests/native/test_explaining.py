@@ -21,7 +21,7 @@ from pycute_xe.emitting.names import spelled
 from pycute_xe.emitting.opencl import BEFORE, statement_lines
 from pycute_xe.errors import InputError, ToolError
 from pycute_xe.kernel import Fill, If, Load, Loop, Mma, Prefetch, Statement, Store
-from pycute_xe.kernel.ir.listing import line
+from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.native import Explained, Toolchain
 from pycute_xe.native.assembly import Reg
 from pycute_xe.native.explained import KINDS, Part
@@ -54,7 +54,8 @@ def test_the_line_of_the_listing_stands_above_what_a_statement_writes(name: str)
     kernel = KERNELS[name]()
     text = cx.emit(kernel).splitlines()
     owners = statement_lines(kernel, cx.emit(kernel))
-    said = [line(each) for each in spelled(kernel)[0].statements()]
+    called = spelled(kernel)[0]
+    said = [line_in(called, each) for each in called.statements()]
     heads = [number for number, owner in owners.items() if owner != BEFORE]
     titles = [text[number - 1].strip() for number in heads]
     found = [(owners[n], t[3:]) for n, t in zip(heads, titles, strict=True) if t[3:] in said]

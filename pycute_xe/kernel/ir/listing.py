@@ -17,7 +17,7 @@ from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.layout import size
 from pycute_xe.signatures import typed
 
-__all__ = ["LINES", "line", "listing", "Renaming", "renamings"]
+__all__ = ["LINES", "line", "line_in", "listing", "Renaming", "renamings"]
 
 # ------------------------------------------------------------ renaming
 # Reorders that cost nothing, because whoever reads their result can read their source.
@@ -54,9 +54,10 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     """Return the reorders of a kernel that need no instruction, by the fragment they write.
 
     Law: reading byte ``b`` of the destination reads byte ``place(b)`` of the source. A reorder is
-    in it where no statement could tell the two fragments apart, and where it moves nothing, or only
-    whole operands of the DPAS and whole blocks of the stores that alone read it. C++: a register
-    allocator does the same with ``reorder`` of whole registers.
+    in it where no statement could tell the two fragments apart, and where it keeps the order, or
+    moves only whole operands of the DPAS and whole blocks of the stores that alone read it. All
+    others are instructions. C++: a register allocator does the same with ``reorder`` of whole
+    registers.
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
@@ -123,23 +124,32 @@ def _pieces(reader: ir.Statement, name: str) -> Iterator[int]:
 def _safe(kernel: Program, reorder: ir.Reorder) -> bool:
     """Whether no statement could tell the two fragments of a reorder apart.
 
-    In the body that holds the reorder the source is written before it only, the destination read
-    after it only, and nothing else writes the destination.
+    Only the reorder, wherever it is repeated, writes the destination. Each statement that reads it
+    comes after the reorder with no write of the source between the two.
     """
-    body = _around(kernel.body, reorder)
-    if body is None or sum(s == reorder for s in kernel.statements()) != 1:
+    others = (s for s in kernel.statements() if s != reorder)
+    if any(reorder.destination in _written(s) for s in others):
         return False
-    at = body.index(reorder)
-    others = [s for s in kernel.statements() if s != reorder]
+    return _reads_after(kernel.body, reorder)
 
-    def all_in(part: tuple[ir.Statement, ...], touching: Callable[[ir.Statement], bool]) -> bool:
-        return sum(map(touching, others)) == sum(map(touching, walk(part)))
 
-    return (
-        all_in(body[:at], lambda s: reorder.source in _written(s))
-        and all_in(body[at + 1 :], lambda s: reorder.destination in _read(s))
-        and not any(reorder.destination in _written(s) for s in others)
-    )
+def _reads_after(body: tuple[ir.Statement, ...], reorder: ir.Reorder) -> bool:
+    """Whether each read of the destination in a body finds the source as the reorder read it."""
+    valid = False
+    for statement in body:
+        if statement == reorder:
+            valid = True
+            continue
+        inner = statement.body if isinstance(statement, (ir.Loop, ir.If)) else ()
+        nested = [*walk(inner)] or [statement]
+        writes = any(reorder.source in _written(s) for s in nested)
+        if inner and (writes or not valid):
+            if not _reads_after(inner, reorder):
+                return False
+        elif any(reorder.destination in _read(s) for s in nested) and (writes or not valid):
+            return False
+        valid = valid and not writes
+    return True
 
 
 def _written(statement: ir.Statement) -> tuple[str, ...]:
@@ -148,16 +158,6 @@ def _written(statement: ir.Statement) -> tuple[str, ...]:
 
 def _read(statement: ir.Statement) -> tuple[str, ...]:
     return statement.touched.reads + statement.touched.updates
-
-
-def _around(
-    body: tuple[ir.Statement, ...], statement: ir.Reorder
-) -> tuple[ir.Statement, ...] | None:
-    """Return the innermost body that a statement stands in."""
-    if statement in body:
-        return body
-    inner = (_around(s.body, statement) for s in body if isinstance(s, (ir.Loop, ir.If)))
-    return next((inside for inside in inner if inside is not None), None)
 
 
 # ------------------------------------------------------------ listing
@@ -177,32 +177,42 @@ def listing(kernel: Program) -> str:
     if kernel.shared:
         head.append(f"  shared     {', '.join(map(str, kernel.shared))}")
     head.append(f"  for each work-group {over}; for each of {kernel.subgroups} subgroups")
-    return "\n".join([*head, *_lines(kernel.body, 2, _verbs_of_reorders(kernel))])
+    return "\n".join([*head, *_lines(kernel, kernel.body, 2)])
 
 
-def _verbs_of_reorders(kernel: Program) -> dict[str, str]:
-    """Return the verbs for reorders by the fragment that they write, where it has one."""
-    verbs = dict.fromkeys(renamings(kernel), "renames registers")
-    for reorder in kernel.statements():
-        if isinstance(reorder, ir.Reorder):
-            source, to = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
-            if source.value_type != to.value_type:
-                verbs[to.name] = "converts"
-    return verbs
+def line_in(kernel: Program, statement: ir.Statement) -> str:
+    """Return one statement of a kernel as a line; of a reorder it says what that costs there.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> [line_in(gemm, s) for s in gemm.statements() if isinstance(s, ir.Reorder)][0]
+    'reorder   tArA → tCrA  moves nothing'
+    """
+    if not isinstance(statement, ir.Reorder):
+        return line(statement)
+    source, to = (kernel.fragment(n) for n in (statement.source, statement.destination))
+    same, renaming = is_identity(statement.slots), renamings(kernel).get(to.name)
+    if source.value_type != to.value_type:
+        verb = "converts"
+    elif renaming is not None:
+        verb = "moves nothing" if renaming.moves_nothing else "renames registers"
+    else:
+        verb = "copies" if same else ""
+    how = verb if same else f"{verb} by {statement.slots}".strip()
+    return f"reorder   {source.name} → {to.name}  {how}"
 
 
-def _lines(body: tuple[ir.Statement, ...], level: int, verbs: dict[str, str]) -> Iterator[str]:
+def _lines(kernel: Program, body: tuple[ir.Statement, ...], level: int) -> Iterator[str]:
     for statement in body:
-        text = line(statement)
-        if isinstance(statement, ir.Reorder) and statement.destination in verbs:
-            text = text.replace("  by ", f"  {verbs[statement.destination]} by ")
-        yield "  " * level + text
+        yield "  " * level + line_in(kernel, statement)
         if isinstance(statement, (ir.Loop, ir.If)):
-            yield from _lines(statement.body, level + 1, verbs)
+            yield from _lines(kernel, statement.body, level + 1)
 
 
 def line(statement: ir.Statement) -> str:
     """Return one statement as a line, without what it contains.
+
+    What a reorder costs depends on its kernel: see `line_in`.
 
     >>> line(ir.Fill("tCrC"))
     'fill      tCrC = 0'
@@ -263,8 +273,8 @@ for _kind, _row in _ROWS.items():
 
 @LINES.of(ir.Reorder)
 def _(statement: ir.Reorder) -> str:
-    how = "moves nothing" if is_identity(statement.slots) else f"by {statement.slots}"
-    return f"reorder   {statement.source} → {statement.destination}  {how}"
+    how = "" if is_identity(statement.slots) else f"  by {statement.slots}"
+    return f"reorder   {statement.source} → {statement.destination}{how}"
 
 
 @LINES.of(ir.Map)
