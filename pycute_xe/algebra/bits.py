@@ -424,13 +424,14 @@ def divided_bits(layout: F2Layout, tiler: Any) -> F2Layout:
         return _divided_by_mode(layout, tiler)
     tile = as_f2(Layout(tiler) if type(tiler) is int else tiler)
     count = product(layout.shape)
-    rest = complement_of_bits(tile, count)
-    if product(tile.shape) * product(rest.shape) != count:
+    whole = all(n & (n - 1) == 0 for n in leaves((tile.shape, layout.shape)))
+    rest = complement_of_bits(tile, count) if whole else tile
+    if not whole or product(tile.shape) * product(rest.shape) != count:
         raise DivisibilityError(
             "logical_divide",
             {"layout": layout, "tiler": tiler},
             f"the tile {tile} does not divide the {count} indices of the layout",
-            "use a tile of a power of two whose offsets are indices of the layout",
+            "use powers of two, and a tile whose offsets are indices of the layout",
         )
     return composed_bits(
         layout, F2Layout((tile.shape, rest.shape), (tile.stride, rest.stride), tile.offset)
