@@ -13,7 +13,16 @@ from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.signatures import typed
 from pycute_xe.typing import Symbolic, adopted, is_tuple
 
-__all__ = ["ArithTuple", "Basis", "BasisSum", "E", "basis_get", "basis_sum", "is_basis"]
+__all__ = [
+    "ArithTuple",
+    "Basis",
+    "BasisSum",
+    "E",
+    "basis_get",
+    "basis_sum",
+    "coefficients",
+    "is_basis",
+]
 
 
 class ArithTuple(tuple[Any, ...]):
@@ -416,6 +425,16 @@ def basis_sum(coord: Any) -> Any:
     """
     terms = tuple(_terms(coord, ()))
     return BasisSum(terms) if len(terms) > 1 else terms[0] if terms else 0
+
+
+def coefficients(stride: Any) -> tuple[Any, ...]:
+    """Return the numbers in a stride: an integer itself, or the scale along each axis.
+
+    >>> coefficients(3), coefficients(2 * E(1)), coefficients(basis_sum(E(0) + 4 * E(1)))
+    ((3,), (2,), (1, 4))
+    """
+    terms = stride.terms if isinstance(stride, BasisSum) else (stride,)
+    return tuple([term.value if isinstance(term, Basis) else term for term in terms])
 
 
 def _terms(part: Any, path: tuple[int, ...]) -> list[Basis]:

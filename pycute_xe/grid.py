@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pycute_xe.basis import Basis
+from pycute_xe.basis import coefficients
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import RankError, ShapeError
 from pycute_xe.int_tuple import leaves
@@ -73,8 +73,7 @@ def demand_integers(operation: str, layout: Layout | ComposedLayout) -> None:
     """
     plain = layout.layout if isinstance(layout, ComposedLayout) else as_layout(layout)
     for leaf in (*leaves(plain.shape), *leaves(plain.stride)):
-        number = leaf.value if isinstance(leaf, Basis) else leaf
-        if type(number) is not int:
+        if any(type(number) is not int for number in coefficients(leaf)):
             raise ShapeError(
                 operation,
                 {"layout": layout},

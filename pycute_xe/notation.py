@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn, cast
 
-from pycute_xe.basis import Basis, basis_sum
+from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.signatures import MOST_LEVELS, typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
@@ -167,6 +167,13 @@ def _tree(tree: Stride, name: str) -> str:
         if tree.value == 1:
             return f"E<{path}>"
         return f"ScaledBasis<{_tree(tree.value, name)},{path}>"
+    if isinstance(tree, BasisSum):
+        raise ShapeError(
+            "to_cpp",
+            {"stride": tree},
+            "the stride is along several axes, which a C++ stride of a layout is not",
+            "use strides along one axis each",
+        )
     if type(tree) is not int:
         raise ShapeError(
             "to_cpp",

@@ -11,7 +11,7 @@ from pycute_xe.algebra.axes import tiler_to_layout
 from pycute_xe.algebra.bits import BitMatrix, bit_matrix, from_bit_matrix
 from pycute_xe.algebra.common import greatest_common_domain
 from pycute_xe.algebra.compose import filter, filter_zeros
-from pycute_xe.algebra.inverse import complement, nullspace
+from pycute_xe.algebra.inverse import nullspace
 from pycute_xe.algebra.rearrange import sort, transform_layout
 from pycute_xe.algebra.refining import (
     common_coarsening,
@@ -20,14 +20,18 @@ from pycute_xe.algebra.refining import (
 )
 from pycute_xe.algebra.relations import is_contiguous
 from pycute_xe.algebra.swizzled import (
+    append_ones,
     blocked_product,
     coalesce,
     coalesce_z,
+    complement,
     composition,
     downcast,
     flat_divide,
     flat_product,
     functionally_equal,
+    get_nonswizzle_portion,
+    get_swizzle_portion,
     image,
     is_bijective,
     is_injective,
@@ -39,6 +43,7 @@ from pycute_xe.algebra.swizzled import (
     make_layout_like,
     max_common_layout,
     max_common_vector,
+    prepend_ones,
     raked_product,
     recast_layout,
     right_inverse,
@@ -50,9 +55,11 @@ from pycute_xe.algebra.swizzled import (
     zipped_divide,
     zipped_product,
 )
+from pycute_xe.algebra.threads import make_layout_image_mask, make_layout_tv
 
 __all__ = [
     "BitMatrix",
+    "append_ones",
     "bit_matrix",
     "from_bit_matrix",
     "blocked_product",
@@ -68,6 +75,8 @@ __all__ = [
     "flat_divide",
     "flat_product",
     "functionally_equal",
+    "get_nonswizzle_portion",
+    "get_swizzle_portion",
     "greatest_common_domain",
     "hier_unzip",
     "image",
@@ -79,10 +88,13 @@ __all__ = [
     "left_inverse",
     "logical_divide",
     "logical_product",
+    "make_layout_image_mask",
     "make_layout_like",
+    "make_layout_tv",
     "max_common_layout",
     "max_common_vector",
     "nullspace",
+    "prepend_ones",
     "raked_product",
     "recast_layout",
     "right_inverse",

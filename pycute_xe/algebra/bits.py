@@ -13,7 +13,7 @@ from itertools import cycle
 from typing import Any
 
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import leaves, product, unflatten_tuple
 from pycute_xe.layout import Layout
@@ -24,7 +24,9 @@ __all__ = [
     "BitMatrix",
     "bit_matrix",
     "coalesced",
+    "complement_of_bits",
     "composed_bits",
+    "divided_bits",
     "from_bit_matrix",
     "image_of_bits",
     "left_inverse_of_bits",
@@ -379,6 +381,79 @@ def left_inverse_of_bits(layout: F2Layout) -> F2Layout:
     whole, mask = BitMatrix(tuple(spans)), (1 << len(matrix.columns)) - 1
     columns = [(whole.solve(1 << i) or 0) & mask for i in range(wide)]
     return from_bit_matrix(columns, None, BitMatrix(tuple(columns))(layout.offset))
+
+
+def complement_of_bits(layout: F2Layout, cotarget: Any = 1) -> F2Layout:
+    """Return a layout of the offsets that XOR strides leave out, up to a power of two.
+
+    Law: with ``R`` the result, each offset below ``2**k`` is ``layout(i) ^ layout(0) ^ R(j)`` of
+    equally many pairs, one where ``layout`` is injective; ``2**k`` is the least power of two that
+    holds the strides' bits and ``cotarget`` offsets. Strides of ``R`` are single bits, ascending.
+    Raises `ShapeError` where the cotarget is not a positive integer or a shape.
+
+    >>> print(complement_of_bits(F2Layout((2, 2), (F2(1), F2(6))), 16))
+    (2,2):(F2(2),F2(8))
+    """
+    end: Any = product(cotarget.shape if isinstance(cotarget, Layout) else cotarget)
+    if type(end) is not int or end < 1:
+        wrong, fix = "the cotarget must be a positive integer", "use a size, or a shape"
+        raise ShapeError("complement", {"layout": layout, "cotarget": cotarget}, wrong, fix)
+    spans = [*bit_matrix(layout).columns]
+    free: list[int] = []
+    for i in range(max(end - 1, *spans, 0).bit_length()):
+        if BitMatrix(tuple(spans)).solve(1 << i) is None:
+            spans.append(1 << i)
+            free.append(1 << i)
+    return from_bit_matrix(free)
+
+
+def divided_bits(layout: F2Layout, tiler: Any) -> F2Layout:
+    """Return (tile, rest) of a layout of XOR strides, or of each of its modes by a tuple.
+
+    Law: mode 0 is ``composition(layout, tiler)``; tile and rest together have each offset as often
+    as the layout. Raises `DivisibilityError` where the tiler is not a power of two or does not
+    divide the layout, `RankError` for more tilers than modes.
+
+    >>> X = F2Layout((4, 4), (F2(1), F2(5)))
+    >>> print(divided_bits(X, 2))
+    (2,(2,4)):(F2(1),(F2(2),F2(5)))
+    """
+    if tiler is None:
+        return layout
+    if is_tuple(tiler):
+        return _divided_by_mode(layout, tiler)
+    tile = as_f2(Layout(tiler) if type(tiler) is int else tiler)
+    count = product(layout.shape)
+    whole = all(n & (n - 1) == 0 for n in leaves((tile.shape, layout.shape)))
+    rest = complement_of_bits(tile, count) if whole else tile
+    if not whole or product(tile.shape) * product(rest.shape) != count:
+        raise DivisibilityError(
+            "logical_divide",
+            {"layout": layout, "tiler": tiler},
+            f"the tile {tile} does not divide the {count} indices of the layout",
+            "use powers of two, and a tile whose offsets are indices of the layout",
+        )
+    return composed_bits(
+        layout, F2Layout((tile.shape, rest.shape), (tile.stride, rest.stride), tile.offset)
+    )
+
+
+def _divided_by_mode(layout: F2Layout, tiler: tuple[Any, ...]) -> F2Layout:
+    shapes, strides = (
+        list(tree) if is_tuple(tree) else [tree] for tree in (layout.shape, layout.stride)
+    )
+    if len(tiler) > len(shapes):
+        raise RankError(
+            "logical_divide",
+            {"layout": layout, "tiler": tiler},
+            f"the tiler has {len(tiler)} modes, the layout {len(shapes)}",
+            "give at most one entry for each mode",
+        )
+    offset = layout.offset
+    for i, part in enumerate(tiler):
+        divided = divided_bits(F2Layout(shapes[i], strides[i]), part)
+        shapes[i], strides[i], offset = divided.shape, divided.stride, offset ^ divided.offset
+    return F2Layout(tuple(shapes), tuple(strides), offset)
 
 
 def image_of_bits(layout: F2Layout) -> F2Layout:

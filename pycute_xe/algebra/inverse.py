@@ -354,11 +354,16 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Split a layout into (tile, rest), or each of its modes by a tuple of tilers.
 
     Law: mode 0 is ``composition(layout, tiler)`` and mode 1 walks the tiles. For a tuple, each
-    mode ``i`` becomes ``(tile_i, rest_i)``; ``None`` keeps it; further modes stay.
-    Raises `DivisibilityError` when the tiler does not divide the layout. C++: ``logical_divide``.
+    mode ``i`` becomes ``(tile_i, rest_i)``; ``None`` keeps it; further modes stay. The number of
+    tiles is rounded up: the last one may run past the end of the layout's last mode.
+    Raises `DivisibilityError` where no tile holds some index, or a tile or the walk over the tiles
+    steps unevenly through another mode, `RankError` for more tilers than modes. C++:
+    ``logical_divide``, which rounds up in every mode.
 
     >>> print(logical_divide(Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)))
     ((2,2),(2,3)):((4,1),(2,8))
+    >>> print(logical_divide(Layout(10), 4))
+    (4,3):(1,4)
     """
     if tiler is None:
         return layout

@@ -3,43 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cmp_to_key
 from typing import Any
 
 from pycute_xe.algebra.compose import composition, filter_zeros, flat_modes, from_modes
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import as_coordinate, flatten_tuple, unflatten_tuple
-from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
+from pycute_xe.layout import (
+    Layout,
+    append,
+    as_layout,
+    make_layout,
+    make_ordered_layout,
+    prepend,
+    unchecked,
+)
 from pycute_xe.layout.core import moves
 from pycute_xe.signatures import typed
 from pycute_xe.typing import Shape, naming
 
-__all__ = ["make_layout_like", "sort", "transform_layout", "with_shape"]
+__all__ = [
+    "append_ones",
+    "make_layout_like",
+    "prepend_ones",
+    "sort",
+    "transform_layout",
+    "with_shape",
+]
 
 
 @naming
-def make_layout_like(layout: Layout) -> Layout:
+@typed
+def make_layout_like(layout: Layout, *, share_ties: bool = False) -> Layout:
     """Return a compact layout of the same shape whose modes run in the same order.
 
     Law: strides have the order they had, leaves of stride 0 keep it, and every offset below
-    ``cosize`` is hit. Basis strides run by axis, the first fastest, then by their scale. Symbols
-    that may be in either order run left to right behind numbers, as in C++. C++: same name.
+    ``cosize`` is hit. Equal strides run left to right; with ``share_ties``, the rule of C++ and of
+    the CuTe DSL, they stay equal. Basis strides run by axis, first fastest, then by their scale.
+    Symbols that may be in either order run left to right behind numbers, as in C++. Raises
+    `ShapeError` for a stride that is an offset among coordinates. C++: same name.
 
     >>> print(make_layout_like(Layout((2, 3, 4, 5), (0, 42, 1, 0))))
     (2,3,4,5):(0,4,1,0)
+    >>> tied = Layout((4, 12, 5), (3, 24, 3))
+    >>> print(make_layout_like(tied), make_layout_like(tied, share_ties=True))
+    (4,12,5):(1,20,4) (4,12,5):(1,20,1)
     >>> from pycute_xe.basis import E
     >>> print(make_layout_like(Layout((2, 3, 4), (E(1), 0, E(0)))))
     (2,3,4):(4,0,1)
     """
     counted = filter_zeros(as_layout(layout)).shape
-    packed = make_ordered_layout(
-        counted, unflatten_tuple(_ranks("make_layout_like", layout), layout.shape)
-    )
+    ranks = unflatten_tuple(_ranks("make_layout_like", layout), layout.shape)
+    packed = make_ordered_layout(counted, ranks, share_ties=share_ties)
     return unchecked(layout.shape, packed.stride)
 
 
 def _ranks(operation: str, layout: Layout) -> tuple[Any, ...]:
-    """Return the strides, or where they come in order if they move among coordinates."""
+    """Return the strides, or how many are smaller where they move among coordinates."""
     strides = flatten_tuple(layout.stride)
     if not moves(layout.stride):
         return strides
@@ -52,11 +71,7 @@ def _ranks(operation: str, layout: Layout) -> tuple[Any, ...]:
                 "give each stride an axis, or all of them none",
             )
     coords = [as_coordinate(d) for d in strides]
-    places = sorted(
-        range(len(coords)),
-        key=cmp_to_key(lambda i, j: (coords[j] < coords[i]) - (coords[i] < coords[j])),
-    )
-    return tuple(map(places.index, range(len(places))))
+    return tuple(sum(1 for other in coords if other < coord) for coord in coords)
 
 
 @naming
@@ -73,6 +88,31 @@ def sort(layout: Layout) -> Layout:
         ranked = zip(_ranks("sort", layout), flat_modes(layout), strict=True)
         return from_modes(mode for _, mode in sorted(ranked, key=lambda pair: pair[0]))
     return from_modes(sorted(flat_modes(layout), key=lambda mode: (abs(mode[1]), mode[0])))
+
+
+@typed
+def append_ones(layout: Layout, up_to_rank: int | None = None) -> Layout:
+    """Add modes of one element at the end up to a rank, or one mode where no rank is given.
+
+    Law: the same function of an index. Tensors and swizzled layouts keep what they are. CuTe DSL:
+    ``append_ones``; C++: ``append<R>(layout)``.
+
+    >>> print(append_ones(Layout((2, 3)), 4), append_ones(Layout(8)))
+    (2,3,1,1):(1,2,0,0) (8,1):(1,0)
+    """
+    return append(layout, Layout(1, 0), up_to_rank)
+
+
+@typed
+def prepend_ones(layout: Layout, up_to_rank: int | None = None) -> Layout:
+    """Add modes of one element at the front up to a rank, or one mode where no rank is given.
+
+    Law: the same function of an index. CuTe DSL: ``prepend_ones``; C++: ``prepend<R>(layout)``.
+
+    >>> print(prepend_ones(Layout((2, 3)), 3))
+    (1,2,3):(0,1,2)
+    """
+    return prepend(layout, Layout(1, 0), up_to_rank)
 
 
 def with_shape(layout: Layout, *shape: Shape) -> Layout:

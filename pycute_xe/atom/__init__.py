@@ -40,6 +40,7 @@ from pycute_xe.atom.linear_op import (
     parse_linear_op,
 )
 from pycute_xe.atom.makers import (
+    make_cotiled_copy,
     make_tiled_copy,
     make_tiled_copy_A,
     make_tiled_copy_B,
@@ -99,6 +100,7 @@ __all__ = [
     "make_copy_atom",
     "make_mma_atom",
     "make_subgroup_tensor",
+    "make_cotiled_copy",
     "make_tiled_copy",
     "make_tiled_copy_A",
     "make_tiled_copy_B",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pycute_xe.algebra import coalesce, is_bijective, raked_product, right_inverse, with_shape
+from pycute_xe.algebra import (
+    coalesce,
+    composition,
+    functionally_equal,
+    image,
+    left_inverse,
+    make_layout_tv,
+)
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import GivenAtom, as_copy
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
@@ -12,11 +19,12 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.int_tuple import product, product_each
-from pycute_xe.layout import Layout, make_ordered_layout, size
+from pycute_xe.layout import Layout, cosize, make_identity_layout, make_ordered_layout
 from pycute_xe.signatures import typed
 from pycute_xe.typing import Shape, Stride, is_tuple
 
 __all__ = [
+    "make_cotiled_copy",
     "make_tiled_copy",
     "make_tiled_copy_A",
     "make_tiled_copy_B",
@@ -162,27 +170,57 @@ def make_tiled_copy_tv(
     """Return a tiling in which each work-item has a block of values, next to its neighbours'.
 
     ``thr_layout`` maps (m, n) to a work-item, ``val_layout`` (m, n) to a value of it; the tile is
-    their product. Law: ``layout_tv_tiled`` is the inverse of
-    ``raked_product(thr_layout, val_layout)``. Raises `DivisibilityError` for layouts that number no
-    work-item or value once, and as `TiledCopy` does. C++: ``make_tiled_copy``.
+    their product. Law: ``tiler_mn`` and ``layout_tv_tiled`` are what `make_layout_tv` gives. Raises
+    as that and as `TiledCopy` do. C++: ``make_tiled_copy``.
 
     >>> copy = make_tiled_copy_tv("XE_2D_U16x32x32_LD_N", Layout((1, 16)), Layout((32, 2)))
     >>> print(copy.layout_tv_tiled, copy.tiler_mn)
     (16,64):(64,1) (32, 32)
     """
-    for what, layout in (("work-item", thr_layout), ("value", val_layout)):
-        if not is_bijective(layout):
-            raise DivisibilityError(
-                "make_tiled_copy",
-                {"thr_layout": thr_layout, "val_layout": val_layout},
-                f"{layout} does not number each {what} once",
-                f"use a layout onto 0 to {size(layout) - 1}",
-            )
-    together = raked_product(thr_layout, val_layout)
-    counts = size(thr_layout), size(val_layout)
-    inverse = right_inverse(together)
-    tile = tuple(size(mode) for mode in together) if len(together) > 1 else (size(together),)
-    return TiledCopy(as_copy(atom), with_shape(inverse, counts), tile, x_mode, y_mode)
+    tile, layout_tv = make_layout_tv(thr_layout, val_layout)
+    return TiledCopy(as_copy(atom), layout_tv, tile, x_mode, y_mode)
+
+
+@typed
+def make_cotiled_copy(
+    atom: GivenAtom, atom_layout_tv: Layout, data_layout: Layout, x_mode: int = 1, y_mode: int = 0
+) -> TiledCopy:
+    """Return a tiling in which each work-item has the elements at given offsets of memory.
+
+    ``atom_layout_tv`` maps (work-item, value) to an offset, ``data_layout`` a coordinate of the
+    tensor to its offset; the tile is the box of coordinates that the offsets fill. Law:
+    ``data_layout(tile coordinate of layout_tv_tiled(t, v)) == atom_layout_tv(t, v)``. Raises
+    `DivisibilityError` where ``data_layout`` does not reach such an offset, or where the elements
+    leave gaps in the box, and as `left_inverse`, `composition` and `TiledCopy` do. CuTe DSL: same
+    name, which also takes elements that leave even gaps.
+
+    >>> row_major = Layout((8, 64), (64, 1))
+    >>> copy = make_cotiled_copy("UniversalCopy<u16>", Layout((16, 2), (2, 1)), row_major)
+    >>> print(copy.layout_tv_tiled, copy.tiler_mn)
+    (16,2):(2,1) (1, 32)
+    """
+    given = {"atom_layout_tv": atom_layout_tv, "data_layout": data_layout}
+    index = composition(left_inverse(data_layout), atom_layout_tv)
+    if not functionally_equal(composition(data_layout, index), atom_layout_tv):
+        raise DivisibilityError(
+            "make_cotiled_copy",
+            given,
+            "an offset of atom_layout_tv is not an offset of data_layout",
+            "use offsets that data_layout reaches",
+        )
+    extents: tuple[Any, ...] = product_each(data_layout.shape)
+    places = composition(make_identity_layout(extents), index)
+    units = [tuple(int(i == j) for j in range(len(extents))) for i in range(len(extents))]
+    along = [image(composition(Layout(extents, unit), index)) for unit in units]
+    tile = tuple(cosize(line) for line in along)
+    if any(coalesce(line) != Layout(end) for line, end in zip(along, tile, strict=True)):
+        raise DivisibilityError(
+            "make_cotiled_copy",
+            given,
+            f"the elements leave gaps in the box {tile} of their coordinates",
+            "use offsets that fill a box, and reach the others by another tile",
+        )
+    return TiledCopy(as_copy(atom), composition(Layout(tile), places), tile, x_mode, y_mode)
 
 
 @typed

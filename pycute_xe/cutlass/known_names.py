@@ -18,6 +18,7 @@ from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.spelling import as_name
+from pycute_xe.cutlass.builtin_names import parse_builtin_name
 from pycute_xe.cutlass.legacy_lowering import SIZES, broken_rules
 from pycute_xe.cutlass.legacy_name import (
     LegacyCopyName,
@@ -75,6 +76,8 @@ def form_of(kind: str) -> str:
 def parse_template_name(text: str) -> Block2DOp | None:
     """Return the operation of a text such as ``XE_LOAD_2D<16,32,32,16>``; ``None`` for others.
 
+    A built-in of OpenCL or SPIR-V is such a text too, see `parse_builtin_name`.
+
     Law: ``parse_template_name(str(op)) == op``, and so for ``repr(op)``. Raises `CuteError` for a
     wrong count of numbers, and what `Block2DOp` raises for sizes that no message has.
 
@@ -83,7 +86,7 @@ def parse_template_name(text: str) -> Block2DOp | None:
     """
     match = _GRAMMAR.fullmatch(as_name(text).strip())
     if match is None:
-        return None
+        return parse_builtin_name(text)
     kind = cast("Kind", match[1])
     numbers = [int(part) for part in match[2].split(",")]
     most = 4 if kind in WITH_BLOCKS else 3

@@ -46,8 +46,9 @@ def get_atom(
     CUTLASS's older atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
     Copy atoms: ``XE_2D_…``, see `LegacyCopyAtom`, for values of ``value_type`` (the name's own by
     default) and a tensor of strides ``gmem_stride`` (rows contiguous by default); templates such as
-    ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default; and
-    linear ones with their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`.
+    ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default, also
+    by OpenCL's and SPIR-V's names, ``intel_sub_group_2d_block_read_16b_32r16x2c``; and linear ones
+    with their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`.
     Law: takes every name of `catalogue`, and what atoms print as theirs.
     Raises `CuteError` for an unknown name, with the nearest ones, `ShapeError` for extents that
     no DPAS of the types has and for strides neither row-major nor column-major.

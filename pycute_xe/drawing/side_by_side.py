@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from operator import index
+from operator import index, ne
 from typing import Any, SupportsIndex, cast
 
 from pycute_xe.composed import ComposedLayout
@@ -13,8 +13,9 @@ from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Panel, Scene, make_panel
 from pycute_xe.drawing.tiles import arranged, in_tiles
 from pycute_xe.errors import ShapeError
 from pycute_xe.grid import grid_of
-from pycute_xe.int_tuple import flatten_tuple
-from pycute_xe.layout import Layout, coshape, cosize
+from pycute_xe.int_tuple import flatten_tuple, unflatten_tuple
+from pycute_xe.layout import Layout
+from pycute_xe.typing import is_tuple
 
 __all__ = ["Colour", "Colours", "coloured", "of_layouts"]
 
@@ -47,17 +48,32 @@ def of_layout(layout: Layout | ComposedLayout) -> Scene:
 
 def _caption(layout: Layout | ComposedLayout, values: tuple[Any, ...]) -> tuple[str, ...]:
     if isinstance(layout, Layout):
-        box = coshape(layout)
-        below = f"coordinates in {box}" if isinstance(box, tuple) else f"offsets below {box}"
-        return (f"{len(values)} coordinates to {below}.",)
+        return (f"{len(values)} coordinates to {_range_of(values)}.",)
     swizzle, inner = layout.swizzle, layout.layout
-    moved = sum(value != layout.offset + inner(i) for i, value in enumerate(values))
+    linear = [layout.offset + inner(i) for i in range(len(values))]
+    moved = sum(map(ne, values, linear))
     read, changed = f"{swizzle.yyy_mask:#b}", f"{swizzle.zzz_mask:#b}"
-    before = f"without the swizzle, below {layout.offset + cosize(inner)}"
+    before = f"without the swizzle, {_range_of(linear).removeprefix('offsets ')}"
     return (
-        f"{len(values)} coordinates to offsets below {max(values) + 1}; {before}.",
+        f"{len(values)} coordinates to {_range_of(values)}; {before}.",
         f"Bits {read} of an offset are XORed onto bits {changed}: {moved} of the offsets change.",
     )
+
+
+def _range_of(values: Sequence[Any]) -> str:
+    """Return the least range that holds all offsets, or all coordinates along each axis.
+
+    >>> _range_of([0, 2, 4]), _range_of([0, -2]), _range_of([(0, 0), (-1, 3)])
+    ('offsets below 5', 'offsets from -2 to 0', 'coordinates from (-1,0) to (0,3)')
+    """
+    leaves = [flatten_tuple(value) for value in values]
+    least, most = (tuple(map(pick, zip(*leaves, strict=True))) for pick in (min, max))
+    nest: Any = values[0] if is_tuple(values[0]) else 0
+    if min(least) < 0:
+        ends = (str(unflatten_tuple(end, nest)).replace(" ", "") for end in (least, most))
+        return f"{'coordinates' if nest else 'offsets'} from {' to '.join(ends)}"
+    box = unflatten_tuple(tuple(end + 1 for end in most), nest)
+    return f"coordinates in {box}" if nest else f"offsets below {box}"
 
 
 def _cell(place: tuple[int, int], value: Any, flat: bool) -> Cell:

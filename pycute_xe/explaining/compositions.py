@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.algebra import swizzled
 from pycute_xe.algebra.compose import as_tiler, flat_modes, from_modes, straight
-from pycute_xe.basis import Basis
+from pycute_xe.basis import Basis, BasisSum, basis_sum
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.explaining.explanation import Script, mode_text, times
 from pycute_xe.int_tuple import product
@@ -173,17 +173,38 @@ class _Walks:
             if step == 0:
                 script.say("it never moves", from_modes([(extent, 0)]))
                 return extent, 0
-            path: Path = ()
-            if isinstance(step, Basis):
-                path, step = step.modes, step.value
-                self._open(path)
-            modes = self.modes[path]
-            if extent != 1 and len(modes) > 1:
-                self.ends.setdefault(path, []).append((extent - 1) * step)
-            out = _walk(script, modes, extent, step)
-            if is_tuple(out[0]):
-                script.say("together", Layout(*out))
-            return out
+            if isinstance(step, BasisSum):
+                return self._along_axes(extent, step)
+            return self._along_axis(extent, step)
+
+    def _along_axes(self, extent: Any, step: BasisSum) -> Mode:
+        """Walk along each axis that a sum of basis elements names, and add the strides."""
+        script, total = self.script, cast("Any", 0)
+        for term in step.terms:
+            with script.within(f"along {term}"):
+                count, stride = self._along_axis(extent, term)
+                if is_tuple(count):
+                    script.stop(
+                        f"the walk along {term} takes several modes of A, one after another"
+                    )
+            total = total + stride
+        out = extent, basis_sum(total) if is_tuple(total) else total
+        script.say("every step moves along all of these axes: the strides add", from_modes([out]))
+        return out
+
+    def _along_axis(self, extent: Any, step: Any) -> Mode:
+        """Walk over A, or over the mode of A that a basis element points at."""
+        path: Path = ()
+        if isinstance(step, Basis):
+            path, step = step.modes, step.value
+            self._open(path)
+        modes = self.modes[path]
+        if extent != 1 and len(modes) > 1:
+            self.ends.setdefault(path, []).append((extent - 1) * step)
+        out = _walk(self.script, modes, extent, step)
+        if is_tuple(out[0]):
+            self.script.say("together", Layout(*out))
+        return out
 
     def _open(self, path: Path) -> None:
         where = ", ".join(map(str, path))

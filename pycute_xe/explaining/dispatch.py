@@ -420,6 +420,8 @@ def explain(
         # The steps compute with operands that the operation refuses to begin with.
         if refusal is None:
             raise
+    if refusal is not None and script.steps and script.steps[-1].value is not None:
+        script.say(f"the operation does not take this: {refusal.condition}")
     shown = arguments[0] if target is values[0] and len(arguments) == 1 else arguments
     shown = shown if is_tuple(shown) else (shown,)
     title = f"{name}({', '.join(map(_text, shown))})"

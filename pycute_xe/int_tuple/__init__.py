@@ -6,6 +6,15 @@ function of tuples and knows no layout.
 
 from __future__ import annotations
 
+from pycute_xe.int_tuple.folding import (
+    colex_less,
+    fold,
+    lex_less,
+    product_like,
+    repeat_like,
+    shape_mod,
+    suffix_product,
+)
 from pycute_xe.int_tuple.indexing import (
     as_coordinate,
     ceil_div,
@@ -43,6 +52,7 @@ from pycute_xe.int_tuple.nesting import (
 __all__ = [
     "as_coordinate",
     "ceil_div",
+    "colex_less",
     "compact_col_major",
     "compatible",
     "congruent",
@@ -53,19 +63,25 @@ __all__ = [
     "elem_less",
     "elem_scale",
     "flatten_tuple",
+    "fold",
     "idx2crd",
     "increment_coord",
     "inner_product",
     "leaves",
+    "lex_less",
     "merge",
     "merged",
     "offset_of",
     "prefix_product",
     "product",
     "product_each",
+    "product_like",
     "rank_of",
+    "repeat_like",
     "round_up",
     "shape_div",
+    "shape_mod",
+    "suffix_product",
     "transform_leaf",
     "unbounded",
     "unflatten_tuple",

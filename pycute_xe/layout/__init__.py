@@ -33,6 +33,7 @@ from pycute_xe.layout.modes import (
     take,
     unflatten,
 )
+from pycute_xe.layout.strides import is_major, leading_dim
 
 __all__ = [
     "Layout",
@@ -46,6 +47,8 @@ __all__ = [
     "get",
     "group",
     "has_symbols",
+    "is_major",
+    "leading_dim",
     "make_identity_layout",
     "make_layout",
     "make_ordered_layout",

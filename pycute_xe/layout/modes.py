@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 from numbers import Integral
-from typing import Any, overload
+from typing import Any, cast, overload
 
-from pycute_xe.basis import Basis, BasisSum, E
+from pycute_xe.basis import BasisSum, E, coefficients
 from pycute_xe.errors import CongruenceError, RankError, ShapeError, UndecidableError, quoted
 from pycute_xe.int_tuple import (
+    compact_col_major,
     crd2idx,
     depth as tuple_depth,
     flatten_tuple,
@@ -143,8 +144,7 @@ def coshape(layout: Layout) -> IntTuple:
     shape = flatten_tuple(as_layout(layout).shape)
     for s, d in zip(shape, flatten_tuple(layout.stride), strict=True):
         for part in d.terms if isinstance(d, BasisSum) else (d,):
-            value = part.value if isinstance(part, Basis) else part
-            total = total + (s - 1) * (-part if value < 0 else part)
+            total = total + (s - 1) * (-part if coefficients(part)[0] < 0 else part)
     return _plus_one(completed(layout.stride, total))
 
 
@@ -192,23 +192,31 @@ def has_symbols(*values: Any) -> bool:
     """
     trees = ((v.shape, v.stride) if isinstance(v, Layout) else v for v in values)
     every = (leaf for tree in trees for leaf in leaves(tree))
-    return any(isinstance(getattr(leaf, "value", leaf), Symbolic) for leaf in every)
+    return any(isinstance(number, Symbolic) for leaf in every for number in coefficients(leaf))
 
 
 # ------------------------------------------------------------ makers
 # Layouts from shapes, orders and other layouts.
 
 
-def make_layout(*parts: Any) -> Layout:
+@typed
+def make_layout(*parts: Any, stride: Stride = None) -> Layout:
     """Build a layout from a shape, a shape and strides, or several layouts as its modes.
 
-    Law: ``make_layout(A, B)[0] == A``. Raises as `Layout` does. C++: ``make_layout``.
+    Law: ``make_layout(A, B)[0] == A``. The CuTe DSL's ``make_layout(shape, stride=…)`` and
+    ``make_layout([A, B])`` mean the same. Raises as `Layout` does, and `ShapeError` where strides
+    are given beside layouts or twice. C++: ``make_layout``.
 
     >>> print(make_layout((4, 8)), make_layout(Layout(4, 2), Layout(8, 16)))
     (4,8):(1,4) (4,8):(2,16)
+    >>> print(make_layout((4, 8), stride=(8, 1)), make_layout([Layout(4, 2), Layout(8, 16)]))
+    (4,8):(8,1) (4,8):(2,16)
     """
-    if parts and all(isinstance(part, Layout) for part in parts):
-        return unchecked(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
+    listed = len(parts) == 1 and isinstance(parts[0], (list, tuple))
+    modes = cast("tuple[Any, ...]", parts[0]) if listed else parts
+    if stride is None and modes and all(isinstance(part, Layout) for part in modes):
+        return unchecked(tuple(p.shape for p in modes), tuple(p.stride for p in modes))
+    parts = parts if stride is None else (*parts, stride)
     if len(parts) in (1, 2) and not any(isinstance(part, Layout) for part in parts):
         return Layout(*parts)
     raise ShapeError(
@@ -248,15 +256,21 @@ def make_identity_layout(shape: Shape) -> Layout:
 
 @naming
 @typed
-def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
+def make_ordered_layout(shape: Shape, order: IntTuple, *, share_ties: bool = False) -> Layout:
     """Return a compact layout whose leaves run in the given order: the least order is fastest.
 
-    Ties run left to right, as do the leaves of a mode that has one order; size-1 leaves get stride
-    0. Symbols whose order is not known run behind numbers, left to right, as in C++. Raises
-    `CongruenceError` when the order nests deeper. C++: ``make_ordered_layout``.
+    Leaves of a mode that has one order run left to right; size-1 leaves get stride 0. Modes of
+    equal order run left to right, too: every offset is hit once. With ``share_ties``, the rule of
+    C++ and of the CuTe DSL, they share a stride, and offsets repeat. Symbols whose order is
+    not known run behind numbers, left to right, as in C++. Raises `CongruenceError` when the order
+    nests deeper, `ShapeError` for an order that is not an integer. C++: ``make_ordered_layout``.
 
     >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)), make_ordered_layout((4, (2, 3)), (1, 0)))
     (4,8,2):(16,1,8) (4,(2,3)):(6,(1,2))
+    >>> print(make_ordered_layout((4, 3, 2), (0, 1, 1)))
+    (4,3,2):(1,4,12)
+    >>> print(make_ordered_layout((4, 3, 2), (0, 1, 1), share_ties=True))
+    (4,3,2):(1,4,4)
     """
     checked = Layout(shape)
     if not all(isinstance(r, (int, Symbolic)) for r in leaves(order)):
@@ -266,21 +280,43 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
             "an order must be an integer for each leaf",
             "use 0 for the fastest leaf, 1 for the next",
         )
-    extents, ranks = flatten_tuple(checked.shape), leaf_orders(checked.shape, order)
-    if len(extents) != len(ranks):
+    parts = _ordered_parts(checked.shape, order)
+    if parts is None:
         raise CongruenceError(
             "make_ordered_layout",
             {"shape": shape, "order": order},
             "shape and order nest differently",
             "give one order for each leaf, nested alike",
         )
-    strides: list[Any] = [0] * len(extents)
-    current = 1
-    for i in sorted(range(len(extents)), key=_in_order(ranks)):
-        if extents[i] != 1:
-            strides[i] = current
-            current *= extents[i]
-    return unchecked(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
+    shapes, ranks = [part for part, _ in parts], tuple(rank for _, rank in parts)
+    strides = _ordered_strides(shapes, ranks, share_ties)
+    flat = tuple(leaf for part in strides for leaf in leaves(part))
+    return unchecked(checked.shape, unflatten_tuple(flat, checked.shape))
+
+
+def _ordered_parts(shape: Shape, order: IntTuple) -> list[tuple[Shape, Any]] | None:
+    """Return each part of a shape that has one order, ``None`` where the order nests deeper."""
+    if not is_tuple(order):
+        return [(shape, order)]
+    if not is_tuple(shape) or len(shape) != len(order):
+        return None
+    parts = [_ordered_parts(s, o) for s, o in zip(shape, order, strict=True)]
+    return None if None in parts else [pair for part in parts if part for pair in part]
+
+
+def _ordered_strides(shapes: list[Shape], ranks: tuple[Any, ...], share_ties: bool) -> list[Stride]:
+    """Return the strides of each part, which begins where the parts of lesser order end."""
+    strides: list[Stride] = list(shapes)
+    start: Any = 1
+    reached: Any = 1
+    last: Any = None
+    for i in sorted(range(len(shapes)), key=_in_order(ranks)):
+        # Orders that are not numbers count as different, as in C++.
+        if not share_ties or type(ranks[i]) is not int or ranks[i] != last:
+            start, last = reached, ranks[i]
+        strides[i] = compact_col_major(shapes[i], start)
+        reached *= product(shapes[i])
+    return strides
 
 
 def _in_order(ranks: tuple[Any, ...]) -> Any:
@@ -296,20 +332,6 @@ def _in_order(ranks: tuple[Any, ...]) -> Any:
             return isinstance(one, Symbolic) - isinstance(other, Symbolic)
 
     return cmp_to_key(earlier)
-
-
-def leaf_orders(shape: Shape, order: IntTuple) -> tuple[Any, ...]:
-    """Return the order of each leaf of a shape, none where the order nests otherwise.
-
-    >>> leaf_orders((4, (2, 3)), (1, 0)), leaf_orders(4, (1,))
-    ((1, 0, 0), ())
-    """
-    if not is_tuple(order):
-        return (order,) * len(flatten_tuple(shape))
-    if not is_tuple(shape) or len(shape) != len(order):
-        return ()
-    parts = [leaf_orders(s, o) for s, o in zip(shape, order)]
-    return tuple(leaf for part in parts for leaf in part) if all(parts) else ()
 
 
 # ------------------------------------------------------------ modes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pycute_xe.basis import ArithTuple, Basis
+from pycute_xe.basis import ArithTuple, Basis, BasisSum
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.grid import Grid, grid_of
 from pycute_xe.int_tuple import flatten_tuple
@@ -55,6 +55,8 @@ def _tree(value: IntTuple) -> str:
     if isinstance(value, Basis):
         unit = f"e_{{{','.join(map(str, value.modes))}}}"
         return unit if value.value == 1 else rf"{_tree(value.value)}\,{unit}"
+    if isinstance(value, BasisSum):
+        return "+".join(map(_tree, value.terms))
     text = str(value)
     for sign in "%_#&":
         text = text.replace(sign, f"\\{sign}")

@@ -9,6 +9,15 @@ names the fact that is missing. Results are symbolic again; `substitute` puts nu
 from __future__ import annotations
 
 from pycute_xe.symbolic.adoption import from_sympy, substitute
+from pycute_xe.symbolic.divisors import assume, get_divisibility
 from pycute_xe.symbolic.value import SymbolicInt, symbol, symbols
 
-__all__ = ["SymbolicInt", "from_sympy", "substitute", "symbol", "symbols"]
+__all__ = [
+    "SymbolicInt",
+    "assume",
+    "from_sympy",
+    "get_divisibility",
+    "substitute",
+    "symbol",
+    "symbols",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pycute_xe.basis import Basis
+from pycute_xe.basis import ArithTuple, Basis, BasisSum, basis_sum
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import InputError
 from pycute_xe.layout import Layout
@@ -70,6 +70,8 @@ def names_in(value: Any) -> set[str]:
         return set(value.known)
     if isinstance(value, Basis):
         return names_in(value.value)
+    if isinstance(value, BasisSum):
+        return names_in(value.terms)
     if isinstance(value, ComposedLayout):
         return names_in((value.offset, value.layout))
     parts = (value.shape, value.stride) if isinstance(value, Layout) else value
@@ -81,6 +83,8 @@ def _substituted(value: Any, given: Mapping[str, Any]) -> Any:
         return _evaluated(value, given)
     if isinstance(value, Basis):
         return _substituted(value.value, given) * Basis(1, value.modes)
+    if isinstance(value, BasisSum):
+        return basis_sum(sum(_substituted(value.terms, given), ArithTuple(())))
     if isinstance(value, Layout):
         return Layout(_substituted(value.shape, given), _substituted(value.stride, given))
     if isinstance(value, ComposedLayout):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pycute_xe.tensor.core import (
     Tensor,
+    domain_offset,
     local_partition,
     local_tile,
     make_identity_tensor,
@@ -13,6 +14,7 @@ from pycute_xe.tensor.core import (
 
 __all__ = [
     "Tensor",
+    "domain_offset",
     "local_partition",
     "local_tile",
     "make_identity_tensor",

@@ -26,12 +26,14 @@ from pycute_xe.errors import (
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import crd2idx, idx2crd, leaves, product, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
+from pycute_xe.layout.core import has_none
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import shortly, typed, typed_fields
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, glance, is_tuple, shown
 
 __all__ = [
     "Tensor",
+    "domain_offset",
     "make_identity_tensor",
     "make_tensor",
     "local_partition",
@@ -300,6 +302,26 @@ def make_identity_tensor(shape: Shape) -> Tensor:
     ArithTuple((1, 2))
     """
     return make_tensor(None, make_identity_layout(shape))
+
+
+@typed
+def domain_offset(coord: Coord, tensor: Tensor) -> Tensor:
+    """Return a tensor that begins at a coordinate of another, over the same layout.
+
+    Law: ``domain_offset(c, t)(d) == t(c + d)`` for coordinates that nest as the shape does. The
+    base moves; beneath a swizzle the offset does. Raises `CoordError` for a coordinate that does
+    not fit. C++, CuTe DSL: same name.
+
+    >>> corner = domain_offset((2, 3), make_tensor(None, Layout((4, 8), (8, 1))))
+    >>> print(corner, corner(1, 1))
+    19 o (4,8):(8,1) 28
+    """
+    if has_none(coord):
+        fix = "give an integer for each mode, and slice the result"
+        given = {"coord": coord, "tensor": tensor}
+        raise CoordError("domain_offset", given, "None is not a place to begin at", fix)
+    layout = tensor.beneath
+    return tensor.rearranged(layout, layout(coord))
 
 
 # ------------------------------------------------------------ cutting

@@ -5,6 +5,7 @@ Most operands are drawn so that the operation takes them; where anything is draw
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -222,10 +223,20 @@ CASES = {
     ),
     # ---- orders and units
     "make_layout_like": Case(algebra.make_layout_like, laws.make_layout_like, each(ANY)),
+    "make_layout_like: ties share": Case(
+        partial(algebra.make_layout_like, share_ties=True),
+        partial(laws.make_layout_like, share_ties=True),
+        each(ANY),
+    ),
     "make_ordered_layout": Case(
         make_ordered_layout,
         laws.make_ordered_layout,
         for_shape(shapes(max_size=SIZE), st.integers(-2, 9)),
+    ),
+    "make_ordered_layout: ties share": Case(
+        partial(make_ordered_layout, share_ties=True),
+        partial(laws.make_ordered_layout, share_ties=True),
+        for_shape(shapes(max_size=SIZE), st.integers(0, 2)),
     ),
     "upcast": Case(algebra.upcast, laws.upcast, packed_layouts()),
     "downcast": Case(algebra.downcast, laws.downcast, st.tuples(contiguous_layouts(), WIDTHS)),

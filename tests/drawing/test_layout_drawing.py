@@ -16,6 +16,7 @@ from pycute_xe.drawing import draw
 from pycute_xe.errors import CuteError, RankError, ShapeError
 
 L = cx.Layout
+Layout, E = cx.Layout, cx.E
 SWIZZLED = cx.composition(cx.Swizzle(2, 0, 3), L((8, 8), (8, 1)))
 
 
@@ -95,3 +96,18 @@ def test_notebooks_show_layouts_as_pictures_and_the_rest_as_text() -> None:
         assert layout._repr_mimebundle_()["image/svg+xml"] == draw(layout).svg
     for layout in (L((2, 2, 2)), L((1 << 20, 1 << 20)), L((cx.symbol("M"), 4))):
         assert [*layout._repr_mimebundle_()] == ["text/plain"]
+
+
+@every(
+    ("layout", "said"),
+    [
+        (Layout(4, -2), "4 coordinates to offsets from -6 to 0."),
+        (Layout((4, 2), (1, -8)), "8 coordinates to offsets from -8 to 3."),
+        (Layout((4, 2), (-1, 4)), "8 coordinates to offsets from -3 to 4."),
+        (Layout((4, 2), (1, 8)), "8 coordinates to offsets below 12."),
+        (Layout(3, -1 * E(0)), "3 coordinates to coordinates from (-2,) to (0,)."),
+        (Layout((3, 2), (2 * E(0), E(1))), "6 coordinates to coordinates in (5, 2)."),
+    ],
+)
+def test_the_caption_names_the_range_of_the_values(layout: Layout, said: str) -> None:
+    assert cx.draw(layout).scene.caption == (said,)

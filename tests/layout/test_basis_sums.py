@@ -13,6 +13,7 @@ from pycute_xe import E, Layout
 from pycute_xe.basis import ArithTuple
 from pycute_xe.errors import CuteError
 from pycute_xe.int_tuple import idx2crd
+from pycute_xe.layout import has_symbols
 
 
 def test_coordinates_subtract() -> None:
@@ -125,3 +126,19 @@ def test_the_box_of_sums_holds_every_coordinate() -> None:
         box = cx.coshape(Layout(shape, stride))
         seen = [value(i) for i in range(cx.size(shape))]
         assert box == tuple(1 + max(c[k] for c in seen) for k in range(len(seen[0])))
+
+
+def test_sums_are_drawn_and_printed_as_their_coordinates() -> None:
+    skewed = Layout((2, 2), (E(0) + E(1), E(1)))
+    assert [cell.lines for cell in cx.draw(skewed).scene.panels[0].cells] == [
+        ("0,0",), ("1,1",), ("0,1",), ("1,2",)
+    ]  # fmt: skip
+    assert "e_{0}+e_{1}" in cx.to_latex(skewed)
+    assert skewed(1, 1) == (1, 2)
+
+
+def test_symbols_in_sums_are_found_and_substituted() -> None:
+    pitch = cx.symbol("pitch")
+    skewed = Layout(4, pitch * E(0) + E(1))
+    assert has_symbols(skewed)
+    assert cx.substitute(skewed, pitch=3) == Layout(4, 3 * E(0) + E(1))

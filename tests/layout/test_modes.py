@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import cut_coordinates, identities, layout_and, layouts, ranked
 
+from pycute_xe.algebra import make_layout_like
 from pycute_xe.algebra.compose import flat_modes
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.int_tuple import coordinates, flatten_tuple
 from pycute_xe.layout import (
     Layout,
@@ -157,3 +159,37 @@ def test_an_integer_shape_is_one_mode() -> None:
 def test_ties_run_left_to_right() -> None:
     assert make_ordered_layout((2, 3, 4), (1, 0, 1)) == Layout((2, 3, 4), (3, 1, 6))
     assert make_ordered_layout((2, 3, 4), (0, 0, 0)) == Layout((2, 3, 4))
+
+
+@every(
+    ("shape", "order", "stride"),
+    [
+        # as the CuTe DSL 4.8.1 answers
+        ((4, 3, 2), (0, 1, 1), (1, 4, 4)),
+        ((2, 2, 2), (1, 1, 1), (1, 1, 1)),
+        ((2, (3, 4)), (1, 1), (1, (1, 3))),
+        ((4, (3, 2), 5), (1, (0, 1), 0), (15, (1, 15), 1)),
+        ((1, 3, 2), (0, 0, 0), (0, 1, 1)),
+    ],
+)
+def test_ties_that_share_a_stride(shape: Any, order: Any, stride: Any) -> None:
+    assert make_ordered_layout(shape, order, share_ties=True) == Layout(shape, stride)
+
+
+def test_layouts_like_others_share_ties_where_asked() -> None:
+    tied = Layout(((1, 6), 12, (1, 2)), ((24, 1), 16, (1, 1)))
+    assert str(make_layout_like(tied, share_ties=True)) == "((1,6),12,(1,2)):((0,1),12,(0,1))"
+    assert str(make_layout_like(tied)) == "((1,6),12,(1,2)):((0,1),12,(0,6))"
+
+
+def test_the_spellings_of_the_cute_dsl_make_layouts() -> None:
+    assert make_layout((4, 8), stride=(8, 1)) == Layout((4, 8), (8, 1))
+    assert make_layout([Layout(4, 2), Layout(8, 16)]) == Layout((4, 8), (2, 16))
+    for call in (
+        lambda: make_layout(Layout(4), stride=1),
+        lambda: make_layout([Layout(4), 8]),
+        lambda: make_layout((4, 8), (8, 1), stride=(8, 1)),
+        lambda: make_layout((4, 8), strides=(8, 1)),
+    ):
+        with pytest.raises(CuteError):
+            call()

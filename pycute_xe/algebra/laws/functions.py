@@ -41,42 +41,59 @@ __all__ = [
 # The laws of layouts in another order, packing or unit.
 
 
-def make_ordered_layout(shape: Shape, order: IntTuple, result: Layout) -> str | None:
+def make_ordered_layout(
+    shape: Shape, order: IntTuple, result: Layout, share_ties: bool = False
+) -> str | None:
     """Judge ``make_ordered_layout(shape, order)``: compact, the leaf of least order fastest.
 
     Law: ``result(c)`` counts the coordinates before ``c`` when the leaf of least order moves
-    fastest, equal ones left to right. CuTe: ``make_ordered_layout`` in ``layout.hpp``.
+    fastest, equal ones left to right. Where ties share a stride it is the sum of these counts with
+    one leaf of each order left at a time. CuTe: ``make_ordered_layout`` in ``layout.hpp``.
 
     >>> make_ordered_layout((4, 8), (1, 0), Layout((4, 8), (8, 1)))
     >>> make_ordered_layout((4, 8), (1, 0), Layout((4, 8), (1, 4)))
     'result(1,0) is 1, the count before it is 8'
     """
     extents, ranks = flatten_tuple(shape), flatten_tuple(order)
-    return _packed(shape, extents, ranks, result)
+    return _packed(shape, extents, ranks, result, share_ties)
 
 
-def make_layout_like(layout: Layout, result: Layout) -> str | None:
+def make_layout_like(layout: Layout, result: Layout, share_ties: bool = False) -> str | None:
     """Judge ``make_layout_like(layout)``: compact, in the same order, of the same shape.
 
     Law: ``result(c)`` counts the coordinates before ``c`` when the leaf of least stride moves
-    fastest, equal ones left to right; leaves along which the offset stays do not count. CuTe:
-    ``make_layout_like`` in ``layout.hpp``.
+    fastest, equal ones left to right or, where ties share a stride, each by itself; leaves along
+    which the offset stays do not count. CuTe: ``make_layout_like`` in ``layout.hpp``.
 
     >>> make_layout_like(Layout((2, 3, 4), (0, 42, 2)), Layout((2, 3, 4), (0, 4, 1)))
     >>> make_layout_like(Layout((2, 3, 4), (0, 42, 2)), Layout((2, 3, 4), (0, 1, 3)))
     'result(0,1,0) is 1, the count before it is 4'
     """
     steps = tuple(leaf(1) for leaf in law.leaf_modes(layout))
-    return _packed(layout.shape, law.moving_shape(layout), steps, result)
+    return _packed(layout.shape, law.moving_shape(layout), steps, result, share_ties)
 
 
 def _packed(
-    shape: Shape, extents: tuple[Any, ...], ranks: tuple[Any, ...], result: Layout
+    shape: Shape,
+    extents: tuple[Any, ...],
+    ranks: tuple[Any, ...],
+    result: Layout,
+    share_ties: bool,
 ) -> str | None:
     def before(c: Any) -> Any:
         entries = zip(flatten_tuple(c), extents, strict=True)
         moving = tuple(0 if extent == 1 else entry for entry, extent in entries)
-        return law.position(moving, extents, ranks)
+        if not share_ties:
+            return law.position(moving, extents, ranks)
+        # Leaf by leaf, with the others of its order taken away.
+        return sum(
+            law.position(
+                tuple(entry if j == i else 0 for j, entry in enumerate(moving)),
+                tuple(n if j == i or ranks[j] != ranks[i] else 1 for j, n in enumerate(extents)),
+                ranks,
+            )
+            for i in range(len(moving))
+        )
 
     return law.equal("the shape of the result", result.shape, "the shape", shape) or law.agree(
         shape, "result({c})", result, "the count before it", before

@@ -17,26 +17,33 @@ from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import flatten_tuple, leaves
 from pycute_xe.layout import Layout
 from pycute_xe.layout.core import frozen, sliced
-from pycute_xe.typing import TUPLE, Coord, IntTuple, at_most
+from pycute_xe.signatures import typed
+from pycute_xe.swizzle import Swizzle
+from pycute_xe.typing import TUPLE, Coord, IntTuple, Tiler, at_most
 
 Rest = ParamSpec("Rest")
 
 __all__ = [
     "append",
+    "append_ones",
     "blocked_product",
     "coalesce",
     "coalesce_z",
+    "complement",
     "cosize",
     "flat_divide",
     "flat_product",
     "flatten",
     "get",
+    "get_nonswizzle_portion",
+    "get_swizzle_portion",
     "group",
     "layout_add",
     "logical_divide",
     "logical_product",
     "make_layout_like",
     "prepend",
+    "prepend_ones",
     "raked_product",
     "select",
     "slice_",
@@ -114,20 +121,53 @@ def _alike(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> bool:
     return a.swizzle == b.swizzle and (a.offset - b.offset) % (1 << bits) == 0
 
 
+@typed
+def get_swizzle_portion(layout: Layout | ComposedLayout) -> Swizzle:
+    """Return the swizzle of a layout; of a plain layout one that changes nothing.
+
+    Law: ``X(c) == get_swizzle_portion(X)(X.offset + get_nonswizzle_portion(X)(c))``, the offset 0
+    without a swizzle. Raises `ShapeError` for what is no layout. C++, CuTe DSL: same name, which
+    give ``Sw<0,4,3>`` for a plain layout too.
+
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> print(get_swizzle_portion(ComposedLayout(Swizzle(2, 3, 3), 0, Layout(64))))
+    Sw<2,3,3>
+    >>> print(get_swizzle_portion(Layout(64)))
+    Sw<0,4,3>
+    """
+    if isinstance(layout, ComposedLayout):
+        return layout.swizzle
+    plain.as_layout(layout)
+    return Swizzle(0, 4, 3)
+
+
+@typed
+def get_nonswizzle_portion(layout: Layout | ComposedLayout) -> Layout:
+    """Return the layout beneath a swizzle, or a plain layout itself.
+
+    Raises `ShapeError` for what is no layout. C++, CuTe DSL: same name.
+
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> print(get_nonswizzle_portion(ComposedLayout(Swizzle(2, 3, 3), 5, Layout((8, 8)))))
+    (8,8):(1,8)
+    """
+    return plain.as_layout(_beneath(layout))
+
+
 # ------------------------------------------------------------ domain
 
 
-def make_layout_like(layout: Layout | ComposedLayout) -> Layout:
+def make_layout_like(layout: Layout | ComposedLayout, *, share_ties: bool = False) -> Layout:
     """Return a compact layout of the same shape whose modes run in the same order.
 
-    Law: as `pycute_xe.algebra.rearrange.make_layout_like`, of what is beneath a swizzle.
-    C++: ``make_layout_like``.
+    Law: as `pycute_xe.algebra.rearrange.make_layout_like`, of what is beneath a swizzle. Equal
+    strides run left to right, and with ``share_ties`` stay equal, as in C++: ``make_layout_like``.
 
     >>> from pycute_xe.swizzle import Swizzle
     >>> print(make_layout_like(ComposedLayout(Swizzle(3, 4, 3), 6, Layout((8, 2), (2, 16)))))
     (8,2):(1,8)
     """
-    return rearrange.make_layout_like(_beneath(layout))
+    return rearrange.make_layout_like(_beneath(layout), share_ties=share_ties)
 
 
 class OnTrees(Protocol[Rest]):
@@ -155,16 +195,18 @@ def _on_trees(function: Callable[Concatenate[Any, Rest], Any]) -> OnTrees[Rest]:
 
 
 append = on_domain(plain.append)
+append_ones = on_tensors(rearrange.append_ones)
 _flattened = on_tensors(plain.flatten)
 get = _on_trees(on_domain(plain.get))
 group = _on_trees(on_tensors(plain.group))
 prepend = on_domain(plain.prepend)
+prepend_ones = on_tensors(rearrange.prepend_ones)
 select = _on_trees(on_domain(plain.select))
 take = _on_trees(on_tensors(plain.take))
 
 _coalesced = on_tensors(compose.coalesce)
 flat_divide = on_tensors(inverse.flat_divide)
-logical_divide = on_tensors(inverse.logical_divide)
+_divided = on_tensors(inverse.logical_divide)
 tiled_divide = on_tensors(inverse.tiled_divide)
 zipped_divide = on_tensors(inverse.zipped_divide)
 blocked_product = on_domain(product.blocked_product)
@@ -175,6 +217,52 @@ tile_to_shape = on_domain(product.tile_to_shape)
 tiled_product = on_domain(product.tiled_product)
 with_shape = on_domain(rearrange.with_shape)
 zipped_product = on_domain(product.zipped_product)
+
+
+@overload
+def complement(layout: F2Layout, cotarget: IntTuple = 1) -> F2Layout: ...
+@overload
+def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout: ...
+def complement(layout: Any, cotarget: IntTuple = 1) -> Any:
+    """Return a layout of the offsets that ``layout`` skips, up to ``cotarget``, a size or a shape.
+
+    Law: plain layouts as `pycute_xe.algebra.inverse.complement`; of XOR strides, both together hit
+    each offset below a power of two by XOR, as often as ``layout`` repeats offsets. Raises as that,
+    and `DivisibilityError` for XOR strides with extents that are not powers of two. C++:
+    ``complement``, of integer strides.
+
+    >>> print(complement(Layout((2, 2), (1, 6)), 24))
+    (3,2):(2,12)
+    >>> from pycute_xe.f2 import F2
+    >>> print(complement(F2Layout((2, 2), (F2(1), F2(6))), 16))
+    (2,2):(F2(2),F2(8))
+    """
+    if type(layout) is F2Layout:
+        return bits.complement_of_bits(layout, cotarget)
+    return inverse.complement(layout, cotarget)
+
+
+@overload
+def logical_divide(layout: F2Layout, tiler: Any) -> F2Layout: ...
+@overload
+def logical_divide(layout: AnyPlaced, tiler: Tiler) -> AnyPlaced: ...
+def logical_divide(layout: Any, tiler: Any) -> Any:
+    """Split a layout into (tile, rest), or each of its modes by a tuple of tilers.
+
+    Law: plain layouts, those beneath swizzles and those of tensors as
+    `pycute_xe.algebra.inverse.logical_divide`; of XOR strides mode 0 is ``composition(layout,
+    tiler)``, and both modes have each offset as often as the layout. Raises as that, and
+    `DivisibilityError` where a tiler does not divide XOR strides. C++: ``logical_divide``.
+
+    >>> print(logical_divide(Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)))
+    ((2,2),(2,3)):((4,1),(2,8))
+    >>> from pycute_xe.f2 import F2
+    >>> print(logical_divide(F2Layout((4, 4), (F2(1), F2(5))), (2, None)))
+    ((2,2),4):((F2(1),F2(2)),F2(5))
+    """
+    if type(layout) is F2Layout:
+        return bits.divided_bits(layout, tiler)
+    return _divided(layout, tiler)
 
 
 @overload
