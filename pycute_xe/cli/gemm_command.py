@@ -152,7 +152,7 @@ class Outcome:
             for kind, count in report.messages.items()
         )
         rows = [
-            ("run", f"{report.executor} executor, {report.seconds:.3f} s"),
+            ("run", f"{report.executor} executor"),
             ("messages", moved or "none"),
             ("dpas", f"{report.dpas:,} instructions"),
         ]

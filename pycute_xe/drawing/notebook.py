@@ -114,8 +114,7 @@ def verdict(value: Any) -> str:
         kinds.add(_ANSWERS.get(answer, "open"))
         why = (getattr(proof, name, None) for name in ("condition", "reason", "counterexample"))
         reasons = "\n".join(str(words) for words in why if words)
-        seconds = f"{getattr(proof, 'seconds', 0.0) * 1e3:.0f} ms"
-        rows.append((answer, str(proof.property), str(proof.statement), reasons, seconds))
+        rows.append((answer, str(proof.property), str(proof.statement), reasons))
     chip = ("verified", "good") if value else ("not proved", "open")
     if "bad" in kinds:
         chip = ("disproved", "bad")
@@ -123,7 +122,7 @@ def verdict(value: Any) -> str:
     return _page(
         f"{value.kernel}: {scope}" if scope else str(value.kernel),
         chip,
-        _table(("answer", "property", "statement", "why not", "time"), rows),
+        _table(("answer", "property", "statement", "why not"), rows),
         _remarks(f"assuming {words}" for words in getattr(value, "assumptions", ())),
     )
 
@@ -132,14 +131,11 @@ def needed(value: Any) -> str:
     """Return the table of `NeededAssumptions`: for each, what goes wrong without it."""
     count = sum(map(bool, value.rows))
     badge = f"{count} of {len(value.rows)} needed"
-    rows = [
-        (row.answer, str(row.assumption), row.why, f"{row.seconds * 1e3:.0f} ms")
-        for row in value.rows
-    ]
+    rows = [(row.answer, str(row.assumption), row.why) for row in value.rows]
     return _page(
         f"{value.kernel}: assumptions on tables",
         (badge, "good" if value else "open"),
-        _table(("answer", "assumption", "without it", "time"), rows),
+        _table(("answer", "assumption", "without it"), rows),
     )
 
 
@@ -222,7 +218,7 @@ def report(value: Any) -> str:
     if value.copies:
         rows.append(("copied onto a legal surface", ", ".join(value.copies), ""))
     sizes = " ".join(f"{name}={extent}" for name, extent in value.sizes.items())
-    title = f"{sizes} by the {value.executor} executor in {value.seconds:.3f} s"
+    title = f"{sizes} by the {value.executor} executor"
     return _page(title, None, _table(("", "", ""), rows))
 
 

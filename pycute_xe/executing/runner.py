@@ -7,7 +7,6 @@ from collections import namedtuple
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from pycute_xe.arch import Target, get_target
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.clock import stopwatch
 from pycute_xe.converting import convert
 from pycute_xe.cutlass import as_subject
 from pycute_xe.errors import (
@@ -192,10 +192,10 @@ def run(
     doubted = doubts(kernel)
     if doubted:
         warnings.warn("; ".join(doubted), UnfaithfulWarning, stacklevel=2)
-    start = perf_counter()
+    elapsed = stopwatch()
     trace = Trace()
     outputs = outputs_of(problem, machine, trace, executor, progress)
-    seconds = perf_counter() - start
+    seconds = elapsed()
     out = _gathered(kernel, outputs)
     if not report:
         return out

@@ -1,8 +1,8 @@
-"""The account of work that a question may take, and the clock that guards it.
+"""The account of work that a question may take.
 
 Work is counted in units of about a microsecond on an idle machine, the same for the same question
 whatever else the machine does and whatever is remembered from before: answers depend on the work
-alone. The clock only stops what a slow machine cannot finish.
+alone. A clock is read only where the caller sets a deadline.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter
 from typing import Any, TypeVar
 
+from pycute_xe.clock import Deadline, deadline_set
 from pycute_xe.errors import KernelError
 
 __all__ = [
     "a_while",
     "Account",
-    "ClockError",
+    "DeadlineError",
     "TooHardError",
     "allowed",
     "at_most",
@@ -34,11 +34,11 @@ __all__ = [
 
 
 class TooHardError(KernelError):
-    """A question was given up: the work or the time that it may take was used up."""
+    """A question was given up: the work that it may take was used up."""
 
 
-class ClockError(TooHardError):
-    """A question was stopped by the clock, before the work that it may take was done."""
+class DeadlineError(TooHardError):
+    """A question was stopped at the deadline that the caller set, before its work was done."""
 
 
 def too_hard(why: str) -> TooHardError:
@@ -48,14 +48,13 @@ def too_hard(why: str) -> TooHardError:
 
 @dataclass
 class Account:
-    """How much work is allowed and how much is done, in units; ``end`` is a time of the clock.
+    """How much work is allowed and how much is done, in units, and the deadline of the caller.
 
     ``kept`` is what was computed once and is remembered, for as long as the account is open.
     """
 
     work: float
-    start: float
-    end: float
+    deadline: Deadline | None = None
     spent: float = 0
     kept: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
 
@@ -66,15 +65,20 @@ class Account:
             raise too_hard(
                 f"the work that the budget allows is used up, after {self.work:,.0f} units"
             )
-        now = perf_counter()
-        if now > self.end or self._lasts(units, now - self.start) > self.end - now + SPARE:
-            raise ClockError(
-                "verify",
-                {},
-                f"stopped by the clock after {now - self.start:.1f} s; the machine was too slow "
-                "for the budgeted work",
-                "give it a larger budget, or a machine that does less besides",
-            )
+        if self.deadline is not None:
+            self._demand_time(self.deadline, units)
+
+    def _demand_time(self, deadline: Deadline, units: float) -> None:
+        """Raise `DeadlineError` after the deadline, and before a step that would end after it."""
+        left = deadline.left
+        if left >= 0 and self._lasts(units, deadline.elapsed) <= left + SPARE:
+            return
+        raise DeadlineError(
+            "verify",
+            {},
+            f"stopped at the deadline, {deadline.seconds:g} s after the call (seconds=)",
+            "give a later deadline, or leave seconds out",
+        )
 
     def _lasts(self, units: float, passed: float) -> float:
         """Return about how many seconds one step takes that is long: it cannot be stopped."""
@@ -92,8 +96,8 @@ _account: ContextVar[Account | None] = ContextVar("_account", default=None)
 
 
 @contextmanager
-def allowed(work: float, seconds: float = inf) -> Generator[Account]:
-    """Open an account of so many units, and of so many seconds for the clock.
+def allowed(work: float) -> Generator[Account]:
+    """Open an account of so many units, with the deadline that the caller set, if any.
 
     Inside another one it is part of that.
 
@@ -104,10 +108,10 @@ def allowed(work: float, seconds: float = inf) -> Generator[Account]:
     Traceback (most recent call last):
     pycute_xe.holding.patience.TooHardError: verify(...): the work that the budget allows...
     """
-    outer, now = _account.get(), perf_counter()
-    account = Account(work, now, now + seconds)
+    outer = _account.get()
     if outer is not None:
-        account = Account(min(work, outer.work - outer.spent), now, min(account.end, outer.end))
+        work = min(work, outer.work - outer.spent)
+    account = Account(work, deadline_set())
     token = _account.set(account)
     try:
         yield account
@@ -135,7 +139,7 @@ def at_most(units: float) -> Generator[None]:
 def charge(units: float) -> None:
     """Count work that is to be done; every step that may be one of many does.
 
-    Raises `TooHardError` where the account does not allow it, `ClockError` where the time is over.
+    Raises `TooHardError` where the account does not allow it, `DeadlineError` after a deadline.
     """
     account = _account.get()
     if account is not None:
@@ -175,13 +179,10 @@ def work_left() -> float:
     return inf if account is None else account.work - account.spent
 
 
-def time_left() -> float:
-    """Return the seconds that are left on the clock; infinity without an account.
-
-    Only what would outlast the clock asks: no answer may depend on it.
-    """
+def time_left() -> float | None:
+    """Return the seconds until the deadline that the caller set, None without a deadline."""
     account = _account.get()
-    return inf if account is None else account.end - perf_counter()
+    return None if account is None or account.deadline is None else account.deadline.left
 
 
 def a_while(units: float) -> Callable[[], bool]:

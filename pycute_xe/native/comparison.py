@@ -6,7 +6,6 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.message import element_bytes
 from pycute_xe.arch.dpas.types import precisions, register_types
+from pycute_xe.clock import stopwatch
 from pycute_xe.emitting.opencl import parameters
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.problem import Problem, Report, prepare
@@ -255,7 +255,7 @@ def run(
     asked = None if dtype is None else as_numeric(dtype)
     problem = prepare(kernel, operands, named, asked)
     machine = get_target(target)
-    start, trace, executor = perf_counter(), Trace(), "compiled"
+    elapsed, trace, executor = stopwatch(), Trace(), "compiled"
     if problem.empty:
         outputs = outputs_of(problem, machine, trace, "fast")
     else:
@@ -270,7 +270,7 @@ def run(
         out = made(*arrays)
     if not report:
         return out
-    seconds = perf_counter() - start
+    seconds = elapsed()
     return out, Report(
         executor=executor,
         sizes=problem.sizes,

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,8 @@ PACKAGES = "intel-opencl-icd libigc-tools"
 
 _UNPACKED = Path(__file__).resolve().parents[2] / ".compilers"
 _LOADER = "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
-_SECONDS = 300
+_PROCESSOR_SECONDS = 300
+"""What a program may take of a processor, however busy the machine is: a hang ends there."""
 _OTHERWISE = "or run `make compilers` in a checkout"
 
 
@@ -266,21 +268,37 @@ def _run(
     """Start a program in a folder, with more in its environment; how it ended, and its words."""
     program = command[0]
     try:
-        return subprocess.run(
+        with subprocess.Popen(
             command,
             cwd=folder,
             env={**os.environ, **(asked or {})},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        condition = f"{program} does not end within {_SECONDS} seconds"
-        raise ToolError("compile", {"program": program}, condition, "use a smaller tile") from error
+        ) as process:
+            _limit(process.pid)
+            out, err = process.communicate()
     except OSError as error:
         condition = f"{program} cannot be started: {error.strerror}"
         raise ToolError("compile", {"program": program}, condition, "install it anew") from error
+    if process.returncode in _STOPPED:
+        condition = f"{program} takes more than {_PROCESSOR_SECONDS} s of a processor"
+        raise ToolError("compile", {"program": program}, condition, "use a smaller tile")
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+_STOPPED = (-9, -24)
+"""How a program ends that took more of a processor than it may: SIGKILL, SIGXCPU."""
+
+
+def _limit(process: int) -> None:
+    """Let a process take so much of a processor; where the system cannot, it ends by itself."""
+    try:
+        from resource import RLIMIT_CPU, prlimit
+    except ImportError:
+        return
+    with suppress(OSError):  # it has ended already
+        prlimit(process, RLIMIT_CPU, (_PROCESSOR_SECONDS, _PROCESSOR_SECONDS))
 
 
 def _detail(folder: str) -> str:

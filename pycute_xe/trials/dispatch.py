@@ -16,13 +16,14 @@ from pycute_xe.atom import (
     TiledCopy,
     TiledMma,
 )
+from pycute_xe.clock import deadline
 from pycute_xe.cutlass import LegacyCopyAtom, as_subject
 from pycute_xe.dialects import Distributed
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
 from pycute_xe.trials.enumerating import enumerated, has_arrays
-from pycute_xe.verifying.verdict import BUDGET, Verdict
+from pycute_xe.verifying.verdict import BUDGET, Verdict, demand_budget
 
 __all__ = ["verify"]
 
@@ -52,15 +53,16 @@ def verify(
     unit_bits: int | None = None,
     feeds: tuple[Any, Any] | None = None,
     budget: float = BUDGET,
+    seconds: float | None = None,
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
 
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
-    is a time in seconds, infinity for no end. It stands for an amount of work that an idle machine
-    does in a part of it: what is decided, and what is left undecided, is the same however busy the
-    machine is. Where it is too slow even so, the clock stops what is left, which is said.
+    is an amount of counted work, infinity for no end: 1 allows 600,000 units, about a third of a
+    second on an idle machine. What is decided is the same on every machine under any load.
+    ``seconds`` sets a deadline besides: what it leaves undecided names the deadline as the reason.
     Every answer is tried on the machine, which shares no statement's meaning with the proofs: a
     counterexample is replayed, and a proof run at small sizes, as ``tried`` of the verdict says. An
     answer that its run contradicts is undecided, with what to report.
@@ -98,6 +100,20 @@ def verify(
     >>> print(verify("XE_2D_U16x8x16_LD_N", row="v", column="(t + 1) % 16").counterexample.message)
     value 0 of work-item 0 is said to be (0, 1), and is (0, 0)
     """
+    demand_budget(budget)
+    with deadline("verify", seconds):
+        return _verified(kernel, params, (row, column, unit_bits), feeds, budget)
+
+
+def _verified(
+    kernel: Verified,
+    params: Mapping[str, int] | None,
+    claimed: tuple[Any, Any, int | None],
+    feeds: tuple[Any, Any] | None,
+    budget: float,
+) -> Verdict:
+    """Return the verdict on a copy's feed, a tiling with symbols, or anything else."""
+    row, column, unit_bits = claimed
     if feeds is not None:
         if any(given is not None for given in (row, column, unit_bits, params)):
             wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
@@ -116,7 +132,7 @@ def verify(
                 fix = "put numbers in, or leave row out"
                 raise InputError("verify", {"of": subject}, wrong, fix)
             return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
-    return _answered(subject, params, (row, column, unit_bits), budget)
+    return _answered(subject, params, claimed, budget)
 
 
 def _answered(

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from time import perf_counter
 from typing import Any
 
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import entries
+from pycute_xe.clock import stopwatch
 from pycute_xe.comparing.atom_arguments import direction
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, InputError, ToolError, with_article
@@ -60,7 +60,7 @@ def enumerated(
         condition = f"{with_article(type(copy).__name__)} is proved with NumPy, which is not here"
         fix = "install numpy, or ask who owns what a copy atom moves"
         raise ToolError("verify", {"of": type(copy).__name__}, condition, fix)
-    start = perf_counter()
+    elapsed = stopwatch()
     claim = _claimed(copy, row, column, unit_bits)
     proofs = [_owners(claim)]
     registers = None if claim.is_prefetch else _in_registers(claim)
@@ -74,7 +74,7 @@ def enumerated(
     shown = next((p.counterexample for p in ordered if p.counterexample), None)
     name = f"{copy}" if row is None else f"{copy}, row {row}, column {column}"
     reason = "a prefetch fills no registers" if claim.is_prefetch else NOT_MOVED
-    scope, seconds = "for all values of all work-items", perf_counter() - start
+    scope, seconds = "for all values of all work-items", elapsed()
     return Verdict(name, scope, tuple(proofs), shown, seconds, Tried((), reason))
 
 

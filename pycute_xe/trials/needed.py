@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from pycute_xe.clock import deadline, stopwatch
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Assumption, Counterexample, Kernel, Specification
 from pycute_xe.kernel.counterexample import array_of
@@ -38,7 +38,7 @@ class Needed:
     answer: IsNeeded
     counterexample: Counterexample | None = None
     reason: str = ""
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
 
     def __bool__(self) -> bool:
         """Whether the assumption is needed."""
@@ -86,16 +86,20 @@ class NeededAssumptions:
 
 @typed
 def needed_assumptions(
-    kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
+    kernel: Kernel,
+    params: Mapping[str, int] | None = None,
+    *,
+    budget: float = BUDGET,
+    seconds: float | None = None,
 ) -> NeededAssumptions:
     """Tell which of a kernel's assumptions on tables are needed: it is verified without each.
 
     Where it is disproved, tables that meet all other assumptions show what goes wrong, and the
     assumption is needed. Where it is proved still, it is not needed and can be deleted: one at a
-    time, since of two that follow from each other neither is needed. ``params`` and ``budget``, in
-    seconds for each assumption, are as for `verify`. Of a kernel that is wrong with all of its
-    assumptions nothing is said of any. Raises `KernelError` for a kernel that assumes nothing of
-    tables, and as `verify` does.
+    time, since of two that follow from each other neither is needed. ``params``, ``budget`` for
+    each assumption and ``seconds`` for all of them are as for `verify`. Of a kernel that is wrong
+    with all of its assumptions nothing is said of any. Raises `KernelError` for a kernel that
+    assumes nothing of tables, and as `verify` does.
 
     >>> import pycute_xe as cx
     >>> print(str(needed_assumptions(cx.kernel.rope(16))).splitlines()[1].strip())
@@ -106,6 +110,14 @@ def needed_assumptions(
         wrong = "it assumes nothing of tables"
         fix = "name what it takes for granted by KernelBuilder.assume"
         raise KernelError("needed_assumptions", {"kernel": kernel.name}, wrong, fix)
+    with deadline("needed_assumptions", seconds):
+        return _needed(kernel, computes, params, budget)
+
+
+def _needed(
+    kernel: Kernel, computes: Specification, params: Mapping[str, int] | None, budget: float
+) -> NeededAssumptions:
+    """Return a row for each assumption; none is needed or not in a kernel that is wrong anyway."""
     rows = tuple(_row(kernel, computes, one, params, budget) for one in computes.tables)
     if not any(row.answer == "not needed" for row in rows):
         whole = verify_kernel(kernel, params, budget=budget)
@@ -123,11 +135,11 @@ def _row(
     budget: float,
 ) -> Needed:
     """Return whether an assumption is needed, as far as the kernel without it tells."""
-    start = perf_counter()
+    elapsed = stopwatch()
     without = replace(kernel, computes=computes.without(assumption))
     verdict = verify_kernel(without, params, budget=budget, patience=PATIENCE)
     answer, place, reason = _read(kernel, assumption, verdict)
-    return Needed(assumption, answer, place, reason, perf_counter() - start)
+    return Needed(assumption, answer, place, reason, elapsed())
 
 
 def _read(

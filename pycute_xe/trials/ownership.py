@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from pycute_xe.atom.copy_answers import BlockAnswers
 from pycute_xe.atom.formula import parts_of
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.bulk import table
+from pycute_xe.clock import stopwatch
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, InputError
@@ -40,7 +40,7 @@ def verify_copy(
     copy: Copies, row: object, column: object, unit_bits: int | None, budget: float
 ) -> Verdict:
     """Prove who owns what a copy moves, as its layouts or a formula say; see `verify`."""
-    start = perf_counter()
+    elapsed = stopwatch()
     claimed = _claimed(copy, row, column, unit_bits)
     proofs = [_timed(lambda: _owners(claimed))]
     machine: Places | None = None
@@ -63,14 +63,14 @@ def verify_copy(
         "for all values of all work-items",
         tuple(proofs),
         shown,
-        perf_counter() - start,
+        elapsed(),
         tried,
     )
 
 
 def _timed(prove: Callable[[], Proof]) -> Proof:
-    start = perf_counter()
-    return replace(prove(), seconds=perf_counter() - start)
+    elapsed = stopwatch()
+    return replace(prove(), seconds=elapsed())
 
 
 # ------------------------------------------------------------ claims

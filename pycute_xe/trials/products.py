@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from pycute_xe.atom import CopyAtom, MmaAtom, TiledMma, make_tiled_mma, workgrou
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
+from pycute_xe.clock import stopwatch
 from pycute_xe.comparing.feeding import Feed, feeds
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, KernelError
@@ -38,7 +38,7 @@ def verify_feed(
     budget: float,
 ) -> Verdict:
     """Prove what `feeds` says: a GEMM with the copy, reordered only where it says so, is right."""
-    start = perf_counter()
+    elapsed = stopwatch()
     feed = feeds(copy, mma, operand)
     copy, mma = feed.copy, feed.mma
     verb = "takes" if operand == "D" else "feeds"
@@ -47,13 +47,13 @@ def verify_feed(
     if feed.kind == "impossible":
         proof = Proof("feeds", "disproved", f"{words}, {feed.reason}", (), 0.0)
         tried = Tried((), "no kernel is made of them")
-        return Verdict(name, scope, (proof,), None, perf_counter() - start, tried)
+        return Verdict(name, scope, (proof,), None, elapsed(), tried)
     try:
         kernel = _product_of(feed)
     except CuteError as error:
         proof = Proof("feeds", "undecided", words, (), 0.0, reason=error.condition)
         tried = Tried((), error.condition)
-        return Verdict(name, scope, (proof,), None, perf_counter() - start, tried)
+        return Verdict(name, scope, (proof,), None, elapsed(), tried)
     verdict = verify_kernel(kernel, budget=budget)
     rows, columns = feed.mma.operand_shape(operand)
     moved = any(
@@ -66,7 +66,7 @@ def verify_feed(
     how = "its registers are reordered" if moved else "none of its registers is reordered"
     answer: Answer = "proved" if right else "disproved"
     proofs = (Proof("feeds", answer, f"{words}; {how}", (), 0.0), *verdict.proofs)
-    return replace(verdict, kernel=name, proofs=proofs, seconds=perf_counter() - start)
+    return replace(verdict, kernel=name, proofs=proofs, seconds=elapsed())
 
 
 def _keeps_tiles(reorder: Reorder, elements: int) -> bool:
@@ -104,7 +104,7 @@ def _product_of(feed: Feed) -> Kernel:
 
 def verify_mma(mma: MmaAtom | TiledMma, budget: float) -> Verdict:
     """Prove that the layouts of an MMA say who holds what its instructions multiply."""
-    start = perf_counter()
+    elapsed = stopwatch()
     tiled = mma if isinstance(mma, TiledMma) else make_tiled_mma(mma)
     proofs = [_owners(tiled, operand) for operand in "ABC"]
     tried = Tried((), "its layouts do not partition the operands")
@@ -113,12 +113,12 @@ def verify_mma(mma: MmaAtom | TiledMma, budget: float) -> Verdict:
         proofs.append(product)
     shown = next((p.counterexample for p in proofs if p.counterexample), None)
     scope = "for all values of all work-items"
-    return Verdict(str(mma), scope, tuple(proofs), shown, perf_counter() - start, tried)
+    return Verdict(str(mma), scope, tuple(proofs), shown, elapsed(), tried)
 
 
 def _owners(mma: TiledMma, operand: str) -> Proof:
     """Each element of an operand's tile has as many owners as every other: of C, one."""
-    start = perf_counter()
+    elapsed = stopwatch()
     places, shape = owned_places(mma, operand), mma.operand_tile(operand)
     threads, values = places.shape[:2]
     share = threads * values / (shape[0] * shape[1])
@@ -142,7 +142,7 @@ def _owners(mma: TiledMma, operand: str) -> Proof:
         t, v = holders[0].tolist() if holders.size else (0, 0)
         example = _example(f"{operand} owners", message, operand, t, v, at)
     answer = "proved" if example is None else "disproved"
-    return Proof(f"{operand} owners", answer, words, (), perf_counter() - start, example)
+    return Proof(f"{operand} owners", answer, words, (), elapsed(), example)
 
 
 def _product(mma: TiledMma, budget: float) -> tuple[Proof, Tried]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import prod
-from time import perf_counter
 from typing import Any
 
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom import CopyAtom, TiledCopy, TiledMma
 from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.clock import stopwatch
 from pycute_xe.errors import CuteError
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.symbolic.adoption import names_in, substitute
@@ -52,7 +52,7 @@ def verify_symbolic(tiling: Tiling, numeric: Numeric) -> Verdict:
     What the algebra does not decide is asked with small numbers, one of which may refute it; else
     it is undecided. ``numeric`` answers for these, and for the atom of a copy.
     """
-    start, names = perf_counter(), symbols_of(tiling)
+    elapsed, names = stopwatch(), symbols_of(tiling)
     proofs = list(_proofs(tiling, numeric))
     tried, shown = Tried((), "no small numbers meet the assumptions on its symbols"), None
     for numbers, made in _samples(tiling, names):
@@ -65,7 +65,7 @@ def verify_symbolic(tiling: Tiling, numeric: Numeric) -> Verdict:
             shown = verdict.counterexample and replace(verdict.counterexample, sizes=numbers)
             break
     scope = f"for all values of {', '.join(names)}"
-    return Verdict(str(tiling), scope, tuple(proofs), shown, perf_counter() - start, tried)
+    return Verdict(str(tiling), scope, tuple(proofs), shown, elapsed(), tried)
 
 
 def _at(proof: Proof, numbers: dict[str, int]) -> Proof:

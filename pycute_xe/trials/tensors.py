@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from time import perf_counter
 from typing import Any
 
+from pycute_xe.clock import stopwatch
 from pycute_xe.comparing.feeding import feeds
 from pycute_xe.comparing.tensor_feeding import TensorFeed
 from pycute_xe.dialects import Distributed, DotOperand, DpasEncoding, LinearLayout
@@ -26,17 +26,17 @@ def verify_tensor(tensor: Distributed, wanted: tuple[Any, Any] | None = None) ->
     >>> bool(verify_tensor(layout_of(text, (8, 16)), ("XE_DPAS_TT<8,f32,bf16>", "A")))
     True
     """
-    start = perf_counter()
+    elapsed = stopwatch()
     proofs = [_owned(tensor), *_whole(tensor)]
     if wanted is not None:
         proofs.append(_fed(tensor, feeds(tensor, *wanted)))
     shown = next((proof.counterexample for proof in proofs if proof.counterexample), None)
-    scope, seconds = "for all elements", perf_counter() - start
+    scope, seconds = "for all elements", elapsed()
     return Verdict(str(tensor), scope, tuple(proofs), shown, seconds, Tried((), _NOT_RUN))
 
 
 def _owned(tensor: Distributed) -> Proof:
-    start = perf_counter()
+    elapsed = stopwatch()
     missing = prod(tensor.shape) - len(tensor.by_element)
     most = max(map(len, tensor.by_element.values()))
     words = "each element has an owner"
@@ -48,31 +48,31 @@ def _owned(tensor: Distributed) -> Proof:
         text = f"{list(lost)} has no owner"
         example = Counterexample("owners", text, sizes, operand="tensor", element=lost)
     answer = "disproved" if missing else "proved"
-    return Proof("owners", answer, words, (), perf_counter() - start, example)
+    return Proof("owners", answer, words, (), elapsed(), example)
 
 
 def _whole(tensor: Distributed) -> list[Proof]:
     """Prove of layouts of DPAS that the tensor has each instruction's operands whole."""
     if not isinstance(tensor.encoding, (DotOperand, DpasEncoding)):
         return []
-    start, words = perf_counter(), "the tensor holds the operands of each instruction whole"
+    elapsed, words = stopwatch(), "the tensor holds the operands of each instruction whole"
     if not tensor.cut:
-        return [Proof("instructions", "proved", words, (), perf_counter() - start)]
+        return [Proof("instructions", "proved", words, (), elapsed())]
     sizes = {f"dim{i}": extent for i, extent in enumerate(tensor.shape)}
     example = Counterexample("instructions", tensor.cut, sizes, operand="tensor")
-    return [Proof("instructions", "disproved", words, (), perf_counter() - start, example)]
+    return [Proof("instructions", "disproved", words, (), elapsed(), example)]
 
 
 def _fed(tensor: Distributed, feed: TensorFeed) -> Proof:
-    start = perf_counter()
+    elapsed = stopwatch()
     words = f"each subgroup's values are {feed.operand} of {feed.mma}, in order"
     if feed.kind == "free":
-        return Proof("feeds", "proved", words, (), perf_counter() - start)
+        return Proof("feeds", "proved", words, (), elapsed())
     sizes = {f"dim{i}": extent for i, extent in enumerate(tensor.shape)}
     example = Counterexample("feeds", feed.reason, sizes, operand=feed.operand)
     if feed.wanted is not None:
         example = _differing(tensor, feed, feed.wanted, sizes)
-    return Proof("feeds", "disproved", words, (), perf_counter() - start, example)
+    return Proof("feeds", "disproved", words, (), elapsed(), example)
 
 
 def _differing(

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import prod
-from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
+from pycute_xe.clock import stopwatch
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
 from pycute_xe.executing.launch import Part, perform
@@ -50,8 +50,8 @@ from pycute_xe.trials.replays import shown, together
 from pycute_xe.trials.work import work_of_subgroup
 from pycute_xe.verifying.least import LONGEST
 from pycute_xe.verifying.points import all_looked_up
-from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
-from pycute_xe.verifying.verdict import Proof, Run, Tried, Verdict
+from pycute_xe.verifying.prover import prove
+from pycute_xe.verifying.verdict import BUDGET, UNITS, Proof, Run, Tried, Verdict
 
 __all__ = ["REPORT", "trial", "verify_kernel"]
 
@@ -63,9 +63,7 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""Seconds in which tables and states are tried where nothing was decided."""
-BUSY = 3
-"""How much longer a busy machine may take for that."""
+"""The budget with which tables and states are tried where nothing was decided."""
 Among: TypeAlias = Literal["telling", "behind", "small"]
 PROBLEMS: Mapping[Among, Callable[..., Iterator[tuple[dict[str, int], Data | None, int]]]] = {
     "telling": problems,
@@ -394,14 +392,11 @@ def verify_kernel(
 
     ``patience`` is how many times as much as usually is run where nothing was decided.
     """
-    start = perf_counter()
+    elapsed = stopwatch()
     verdict = prove(kernel, params, budget=budget)
-    left = budget - verdict.seconds
-    if verdict.answer == "undecided":
-        left = max(left, BUSY * AFTERWARDS * patience)
-    with allowed(budget * WORK_A_SECOND, left):
+    with allowed(budget * UNITS):
         tried = _tried(kernel, dict(params or {}), verdict, patience)
-    return replace(tried, seconds=perf_counter() - start)
+    return replace(tried, seconds=elapsed())
 
 
 def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: int) -> Verdict:
@@ -426,8 +421,7 @@ def _tables_tried(
         return proofs
     place = None
     for among in PROBLEMS:
-        seconds = AFTERWARDS * patience
-        with suppress(TooHardError), allowed(seconds * WORK_A_SECOND, BUSY * seconds):
+        with suppress(TooHardError), allowed(AFTERWARDS * patience * UNITS):
             _, wrong = trial(kernel, fixed, LIMIT * patience, among)
             place = _seen_place(kernel, wrong)
         if place is not None:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pycute_xe.holding.patience import ClockError, TooHardError, at_most
+from pycute_xe.holding.patience import DeadlineError, TooHardError, at_most
 from pycute_xe.verifying.making import tables_at, with_tables
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
@@ -34,7 +34,7 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
         try:
             with at_most(CLOSING):
                 point = _shortest(region.closed(), naming)
-        except ClockError:
+        except DeadlineError:
             raise
         except TooHardError:
             pass
@@ -64,7 +64,7 @@ def has_no_tables(region: Region) -> bool:
     try:
         with at_most(CLOSING):
             return region.closed().is_empty
-    except ClockError:
+    except DeadlineError:
         raise
     except TooHardError:
         return False

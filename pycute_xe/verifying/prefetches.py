@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pycute_xe.clock import stopwatch
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Prefetch, Statement, walk
 from pycute_xe.kernel.arrays import Ints
@@ -251,14 +251,14 @@ def verify_prefetches(kernel: Kernel) -> tuple[Proof, ...]:
 
 
 def _proof(kernel: Kernel, operand: str) -> Proof:
-    start = time.perf_counter()
+    elapsed = stopwatch()
     name, words = f"prefetch {operand}", f"{operand} is prefetched before it is loaded, no more"
     answer, condition, reason = "proved", "", ""
     try:
         answer, condition, reason = _Problems(kernel, operand).answer()
     except Unfit as unfit:
         answer, reason = "undecided", str(unfit)
-    seconds = time.perf_counter() - start
+    seconds = elapsed()
     return Proof(name, answer, words, (), seconds, condition=condition, reason=reason)
 
 

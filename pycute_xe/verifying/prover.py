@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter
 
+from pycute_xe.clock import deadline, stopwatch
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.holding.contents import loops_named_in
 from pycute_xe.holding.loops import written_by
-from pycute_xe.holding.patience import ClockError, TooHardError, allowed, at_most, work_left
+from pycute_xe.holding.patience import DeadlineError, TooHardError, allowed, at_most, work_left
 from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
@@ -22,9 +22,9 @@ from pycute_xe.verifying.points import Space, computes_of_entries
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
 from pycute_xe.verifying.tickets import given_tickets, undrawn
-from pycute_xe.verifying.verdict import BUDGET, Failure, Proof, Verdict
+from pycute_xe.verifying.verdict import BUDGET, UNITS, Failure, Proof, Verdict, demand_budget
 
-__all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
+__all__ = ["BUDGET", "prove", "verify_here", "given_sizes"]
 
 # ------------------------------------------------------------ unrolling
 # Kernels with loops written out, where no form is known of what loops make.
@@ -335,22 +335,23 @@ WRITTEN = "no statement reads a register that was never written"
 WHOLE_ELEMENTS = "messages start on whole elements and whole registers"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
-WORK_A_SECOND = 600_000
-"""Units of work for each second of a budget: an idle machine takes a third of the time."""
-
 
 @typed
 def prove(
-    kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
+    kernel: Kernel,
+    params: Mapping[str, int] | None = None,
+    *,
+    budget: float = BUDGET,
+    seconds: float | None = None,
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
 
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
-    is a time in seconds, infinity for no end. It stands for an amount of work that an idle machine
-    does in a third of it: what is decided, and what is left undecided, is the same however busy the
-    machine is. Where it is too slow even so, the clock stops what is left, which is said.
+    is an amount of counted work, infinity for no end: 1 allows 600,000 units, about a third of a
+    second on an idle machine. What is decided is the same on every machine under any load.
+    ``seconds`` sets a deadline besides: what it leaves undecided names the deadline as the reason.
     Raises `KernelError` for what is not a kernel and for statements without a meaning here,
     `InputError` for other params.
 
@@ -372,14 +373,12 @@ def prove(
             "build one with kernel.gemm(mma)",
         )
     given = _checked(kernel, params)
-    number = isinstance(budget, (int, float)) and not isinstance(budget, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
-    if not number or not budget > 0:
-        raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
-    start = perf_counter()
+    demand_budget(budget)
+    elapsed = stopwatch()
     alike, names = identified(opened(kernel))
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
-        with allowed(budget * WORK_A_SECOND, budget):
+        with deadline("verify", seconds), allowed(budget * UNITS):
             verdict = verify_here(alike, fixed)
     except RecursionError as error:
         raise KernelError(
@@ -388,7 +387,7 @@ def prove(
             "what its statements compute one after the other nests too deep to be followed",
             "compute it in fewer steps, or store what is between",
         ) from error
-    return replace(in_words_of(kernel, names, verdict), seconds=perf_counter() - start)
+    return replace(in_words_of(kernel, names, verdict), seconds=elapsed())
 
 
 def opened(kernel: Kernel) -> Kernel:
@@ -410,7 +409,7 @@ def opened(kernel: Kernel) -> Kernel:
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     """Return the verdict as far as the account of work reaches."""
-    start = perf_counter()
+    elapsed = stopwatch()
     proofs: list[Proof] = []
     failures: list[tuple[Failure, Counterexample]] = []
     with session():
@@ -422,7 +421,7 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
                 failures.append((failure, proof.counterexample))
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
     shown = least[1] if least else None
-    spent = perf_counter() - start
+    spent = elapsed()
     verdict = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
     drawn = given_tickets(kernel, fixed, verdict, verify_here)
     planned = given_a_plan(kernel, fixed, drawn, verify_here)
@@ -495,7 +494,7 @@ def _needed(assumptions: tuple[str, ...], questions: Questions) -> tuple[str, ..
 
 
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
-    start = perf_counter()
+    elapsed = stopwatch()
     reason, failure = "", None
     condition = ""
     questions.real.clear()
@@ -519,7 +518,7 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
         )
     except CuteError as error:  # a copy without a layout: every reader stops there
         reason = str(error)
-    seconds = perf_counter() - start
+    seconds = elapsed()
     shown = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"
     if failure is not None:
@@ -537,12 +536,12 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
 def _condition(failure: Failure, asked: _Asked, questions: Questions) -> str:
     """Return under which condition a property holds, if it is found soon: it is wrong either way.
 
-    Raises `ClockError`: what the clock decides is not said of a kernel.
+    Raises `DeadlineError`: what a deadline leaves open is not said of a kernel.
     """
     try:
         with at_most(work_left() / 2):
             return condition_for(failure, asked.find, questions).replace("S_", "")
-    except ClockError:
+    except DeadlineError:
         raise
     except (TooHardError, UndecidableError):
         return ""

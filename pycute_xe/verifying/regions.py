@@ -24,7 +24,7 @@ __all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
 # Calls of isl: their steps are counted and charged, and long ones can be stopped.
 #
 # isl counts the steps of a call and gives up where it is told to, but no call can be interrupted:
-# one that takes many steps is asked again in a process of its own, which the clock may stop.
+# one that takes many steps is asked again in a process of its own, which a deadline may stop.
 
 _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
 
@@ -169,12 +169,12 @@ def _fewer_than(context: isl.Context, few: int, most: int) -> int:
 
 
 def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
-    """Return what isl answers in a process that is stopped where work or time are used up."""
+    """Return what isl answers in a process that gives up where the work is used up."""
     charge(APART)
     most = max(1, int(work_left() / pace.beyond))
     kinds, texts = [type(x).__name__ for x in of], list(map(str, of))
     printed = answered_apart(_CHILD, json.dumps([kinds, texts, call, most]), time_left())
-    charge(0)  # the clock may have stopped it
+    charge(0)  # a deadline may have stopped it
     try:
         answer, steps = json.loads(printed)
     except (TypeError, ValueError) as error:  # it was stopped, or is not an interpreter of Python
@@ -194,10 +194,11 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
 LONGEST = 2.0**31 / 1000
 
 
-def answered_apart(program: str, question: str, seconds: float) -> str:
+def answered_apart(program: str, question: str, seconds: float | None = None) -> str:
     """Return what a program prints that reads a question; nothing where it is stopped or fails.
 
-    It imports what this process does; where no interpreter is known it is not run.
+    It imports what this process does; where no interpreter is known it is not run. ``seconds`` is
+    what is left until a deadline, after which it is stopped; None lets it end by itself.
     """
     if not sys.executable:
         return ""
@@ -208,7 +209,7 @@ def answered_apart(program: str, question: str, seconds: float) -> str:
             input=question,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=max(0.0, seconds) if seconds < LONGEST else None,
+            timeout=None if seconds is None else min(max(0.0, seconds), LONGEST),
             check=True,
             text=True,
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from pycute_xe.errors import InputError
 from pycute_xe.kernel import Counterexample
 from pycute_xe.kernel.counterexample import Entries
 from pycute_xe.signatures import checked_fields
@@ -15,10 +16,31 @@ from pycute_xe.typing import glance, shown
 if TYPE_CHECKING:
     from pycute_xe.verifying.regions import Region
 
-__all__ = ["BUDGET", "Answer", "Proof", "Run", "Tried", "Verdict", "Failure"]
+__all__ = [
+    "BUDGET",
+    "UNITS",
+    "Answer",
+    "Failure",
+    "Proof",
+    "Run",
+    "Tried",
+    "Verdict",
+    "demand_budget",
+]
 
 BUDGET = 10.0
-"""Seconds that a proof may take where a call does not say."""
+"""The work that a proof may take where a call does not say."""
+UNITS = 600_000
+"""Units of work that a budget of 1 allows: about a third of a second on an idle machine."""
+
+
+def demand_budget(budget: object) -> None:
+    """Raise `InputError` for what is not a positive amount of work."""
+    number = isinstance(budget, (int, float)) and not isinstance(budget, bool)
+    if not number or not budget > 0:
+        wrong = f"budget is {budget!r}, and a budget is a positive amount of counted work"
+        raise InputError("verify", {"budget": budget}, wrong, "use budget=10")
+
 
 # ------------------------------------------------------------ failures
 # Where a kernel fails first: the smallest problem, the work-item, the elements.
@@ -89,7 +111,8 @@ class Proof:
     "disproved" comes with a smallest ``counterexample``; "needs" with the ``condition`` on the
     sizes under which the property holds, and a counterexample where it does not; "undecided" with
     the ``reason``: what is not decided, or after how much work it was cut. ``statement`` says the
-    property in words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
+    property in words, ``assumptions`` what it takes for granted. ``seconds``, how long it took,
+    is neither shown nor compared.
 
     >>> bool(Proof("D values", "proved", "D is what is claimed", (), 0.002))
     True
@@ -99,7 +122,7 @@ class Proof:
     answer: Answer
     statement: str
     assumptions: tuple[str, ...]
-    seconds: float
+    seconds: float = field(compare=False)
     counterexample: Counterexample | None = None
     condition: str = ""
     reason: str = ""
@@ -117,10 +140,7 @@ class Proof:
         """A mark, the property, what it says, and what stands in its way."""
         mark = MARKS[self.answer]
         why = {"needs": f": needs {self.condition}", "undecided": f": undecided, {self.reason}"}
-        return (
-            f"{mark} {self.property:<12} {self.statement}{why.get(self.answer, '')}  "
-            f"({self.seconds * 1e3:.0f} ms)"
-        )
+        return f"{mark} {self.property:<12} {self.statement}{why.get(self.answer, '')}"
 
 
 @checked_fields
@@ -171,15 +191,16 @@ class Verdict:
     """All proofs of a kernel; truthy when every one is "proved".
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
-    least by the sum of the sizes and the sizes; then what stops a run comes first. ``seconds`` is
-    the time that was spent, ``tried`` how a proof was held against runs, or why it was not.
+    least by the sum of the sizes and the sizes; then what stops a run comes first. ``tried``
+    is how a proof was held against runs, or why it was not. ``seconds``, the time that was spent,
+    is neither shown nor compared.
     """
 
     kernel: str
     scope: str
     proofs: tuple[Proof, ...]
     counterexample: Counterexample | None
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     tried: Tried = field(default_factory=Tried)
 
     _repr_mimebundle_ = shown
@@ -213,9 +234,7 @@ class Verdict:
             "needs": f"fails for some sizes, {self._for_the_others()}",
             "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
         }
-        lines = [
-            f"{self.kernel}: {headings[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"
-        ]
+        lines = [f"{self.kernel}: {headings[self.answer]}, {self.scope}"]
         lines += [f"  {proof}" for proof in self.proofs]
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         lines += [f"  {line}" for line in str(self.tried).splitlines()]

@@ -14,8 +14,9 @@ from hypothesis import given, strategies as st
 
 import pycute_xe as cx
 from pycute_xe.bulk import table
+from pycute_xe.clock import deadline
 from pycute_xe.errors import KernelError
-from pycute_xe.holding.patience import ClockError, TooHardError, allowed
+from pycute_xe.holding.patience import DeadlineError, TooHardError, allowed
 from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
 from pycute_xe.verifying import regions as calls
@@ -184,14 +185,15 @@ def test_a_claim_of_a_loop_is_never_taken_for_proved():
     assert cx.verify(gemm.replace(loop, claimed)).answer == "undecided"
 
 
-def test_a_proof_whose_time_is_used_up_leaves_the_rest_undecided():
-    with allowed(math.inf, seconds=-1.0):
+def test_a_proof_whose_deadline_has_passed_leaves_the_rest_undecided(monkeypatch):
+    with deadline("verify", 1), allowed(math.inf), monkeypatch.context() as late:
+        late.setattr("pycute_xe.clock._now", lambda: math.inf)
         verdict = verify_here(gemm(), {})
     assert verdict.answer == "undecided"
     assert verdict.counterexample is None
     undecided = [p.property for p in verdict.proofs if not p]
     assert undecided[-2:] == ["D coverage", "D values"]
-    assert all("stopped by the clock" in p.reason for p in verdict.proofs if not p)
+    assert all("stopped at the deadline" in p.reason for p in verdict.proofs if not p)
     assert verify_here(gemm(), {})
 
 
@@ -245,7 +247,7 @@ def test_a_slow_search_is_given_up_where_little_work_is_left():
 
 def test_a_slow_search_is_given_up_where_little_time_is_left():
     """It is asked in another process, which is stopped."""
-    with session(), allowed(1e9, seconds=0.3), pytest.raises(ClockError, match="by the clock"):
+    with session(), deadline("verify", 0.3), allowed(1e9), pytest.raises(DeadlineError):
         Region.where(SEARCHED, SLOW).least()
 
 
@@ -280,7 +282,7 @@ def test_what_is_asked_in_another_process_is_what_is_answered_here(monkeypatch):
     monkeypatch.setattr(calls, "APART", 0)
     asked, answered = [], calls.answered_apart
 
-    def apart(program, question, seconds):
+    def apart(program, question, seconds=None):
         asked.append(json.loads(question)[2])
         return answered(program, question, seconds)
 
@@ -298,9 +300,9 @@ def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
         raise OSError
 
     monkeypatch.setattr("subprocess.run", run)
-    for seconds in (5.0, 2.0**31 / 1000, float("inf")):
+    for seconds in (5.0, -1.0, float("inf"), None):
         assert calls.answered_apart("", "", seconds) == ""
-    assert given == [5.0, None, None]
+    assert given == [5.0, 0.0, 2.0**31 / 1000, None]
 
 
 @pytest.mark.parametrize("printed", ["", "usage: program [options]", "5", "[]", "null"])

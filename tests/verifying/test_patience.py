@@ -1,4 +1,4 @@
-"""The same question has the same answer: what is counted is work, and a clock only stops it.
+"""The same question has the same answer: work is counted, and no clock is read without a deadline.
 
 No test here reads a clock: where time matters, it is a fake one.
 """
@@ -11,7 +11,7 @@ import math
 import os
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from fuzz_kernels import changed
 from sampling import sampled
 
 import pycute_xe as cx
+from pycute_xe import clock
 from pycute_xe.errors import InputError
 from pycute_xe.holding import arithmetic as computing, elements as placing, patience
 from pycute_xe.holding.patience import a_while, allowed, at_most, charge, remembered, work_left
@@ -167,7 +168,7 @@ def test_a_comparison_by_values_costs_the_same_again() -> None:
 class Clock:
     """Time stands still until something was done so many times; then it is over."""
 
-    def __init__(self, times: int) -> None:
+    def __init__(self, times: float) -> None:
         self.times, self.done = times, 0
 
     def counting(self, function: Any) -> Any:
@@ -189,24 +190,33 @@ class Clock:
 def test_following_stops_where_its_time_is_over(
     name: str, times: int, step: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(times)
-    monkeypatch.setattr(step[0], step[1], clock.counting(getattr(*step)))
-    monkeypatch.setattr(patience, "perf_counter", clock.now)
-    verdict = cx.verify(KERNELS[name])
-    assert clock.done <= times + 1, "at most the statement at hand is finished"
-    if clock.done >= times:
+    fake = Clock(times)
+    monkeypatch.setattr(step[0], step[1], fake.counting(getattr(*step)))
+    monkeypatch.setattr(clock, "_now", fake.now)
+    verdict = cx.verify(KERNELS[name], seconds=10)
+    assert fake.done <= times + 1, "at most the statement at hand is finished"
+    if fake.done >= times:
         assert verdict.answer == "undecided"
-        stopped = [p.reason for p in verdict.proofs if p.reason.startswith("stopped by the clock")]
+        stopped = [p.reason for p in verdict.proofs if p.reason.startswith("stopped at the dead")]
         assert stopped
-        assert all("the machine was too slow for the budgeted work" in why for why in stopped)
+        assert all("10 s after the call (seconds=)" in why for why in stopped)
 
 
-@pytest.mark.long
-def test_a_clock_that_stands_still_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "perf_counter", lambda: 0.0)
-    cut = cx.verify(KERNELS["attention"], budget=0.05)
-    assert any("is used up, after 30,000 units" in p.reason for p in cut.proofs)
-    assert cx.verify(KERNELS["attention"])
+@pytest.mark.parametrize("name", ["a wrong one", "two in a row"])
+def test_no_clock_changes_an_answer_without_a_deadline(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine on which an hour passes between any two looks at the clock answers alike."""
+    hours = count(0, 3600)
+    right = said(cx.verify(KERNELS[name]))
+    monkeypatch.setattr(clock, "_now", lambda: float(next(hours)))
+    assert said(cx.verify(KERNELS[name])) == right
+
+
+@pytest.mark.parametrize("seconds", [0, -1, True, math.nan])
+def test_a_deadline_is_a_positive_number_of_seconds(seconds: Any) -> None:
+    with pytest.raises(InputError, match="a deadline is a positive number of seconds"):
+        cx.verify(KERNELS["two in a row"], seconds=seconds)
 
 
 def test_a_long_step_is_not_begun_where_it_would_end_too_late(
@@ -214,18 +224,18 @@ def test_a_long_step_is_not_begun_where_it_would_end_too_late(
 ) -> None:
     """A million units took four seconds: of two that are left half a million fill one and more."""
     now = [0.0]
-    monkeypatch.setattr(patience, "perf_counter", lambda: now[0])
-    with allowed(1e9, seconds=6.0):
+    monkeypatch.setattr(clock, "_now", lambda: now[0])
+    with clock.deadline("verify", 6.0), allowed(1e9):
         charge(1e6)
         now[0] = 4.0
         charge(0.5e6)
-        with pytest.raises(patience.ClockError, match=r"after 4\.0 s"):
+        with pytest.raises(patience.DeadlineError, match="at the deadline, 6 s after the call"):
             charge(2e6)
 
 
 @pytest.mark.parametrize("budget", [0, -1, True, "10", None, math.nan])
-def test_what_is_no_time_is_no_budget(budget: Any) -> None:
-    with pytest.raises(InputError, match="a budget is a time in seconds"):
+def test_what_is_no_amount_of_work_is_no_budget(budget: Any) -> None:
+    with pytest.raises(InputError, match="budget"):
         cx.verify(KERNELS["two in a row"], budget=budget)
 
 
@@ -261,5 +271,5 @@ def test_what_another_process_answers_is_written_as_a_whole() -> None:
     sets = [isl.Set(POINTS), isl.Set(CASES)]
     right = sets[0].intersect(sets[1])
     question = json.dumps([["Set", "Set"], list(map(str, sets)), "intersect", 11_414])
-    answer, _ = json.loads(answered_apart(_CHILD, question, 60.0))
+    answer, _ = json.loads(answered_apart(_CHILD, question))
     assert not answer or isl.Set(answer).is_equal(right)

@@ -7,7 +7,8 @@ from fuzz_kernels import changed, judged, not_replayed
 from unsound_kernels import A, M, N, kernel, load, store
 
 import pycute_xe as cx
-from pycute_xe.holding.patience import ClockError, allowed
+from pycute_xe.clock import deadline
+from pycute_xe.holding.patience import DeadlineError, allowed
 from pycute_xe.kernel import (
     Element,
     Expression,
@@ -110,7 +111,7 @@ def test_a_slow_difference_is_given_up_where_little_time_is_left(
 
     monkeypatch.setattr(Region, "__sub__", watched)
     questions = Questions(kernel)
-    with session(), allowed(1e9, seconds=0.4), pytest.raises(ClockError, match="by the clock"):
+    with session(), deadline("verify", 0.4), allowed(1e9), pytest.raises(DeadlineError):
         questions.coverage("D")
     assert not ended
 
