@@ -54,6 +54,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.functions import (
     CHOOSING,
+    GREATEST_OR_LEAST,
     OF_INTEGERS,
     REDUCTION_OF,
     REDUCTIONS,
@@ -101,7 +102,8 @@ class Apart:
     """What was carried, the terms that come to it, and by which function: one for all of them.
 
     ``numeric`` is the type of the accumulator where products are added up; None for functions.
-    ``type`` is what the function is computed in.
+    ``type`` is what the function is computed in. ``wraps`` is the type of integers whose lowest
+    bits every trip keeps of a sum: those of the whole sum are the same.
     """
 
     start: Node
@@ -110,6 +112,7 @@ class Apart:
     numeric: Numeric | None = None
     type: Numeric | None = None
     step: int = 0
+    wraps: Numeric | None = None
 
     def then(
         self,
@@ -130,7 +133,13 @@ class Apart:
                 return None  # each rounds in its own way
         every = (*self.terms, *terms)
         numeric, type = numeric or self.numeric, type or self.type
-        return Apart(self.start, every, function, numeric, type, step or self.step)
+        return Apart(self.start, every, function, numeric, type, step or self.step, self.wraps)
+
+    def wrapped(self, to: Numeric) -> Apart | None:
+        """Keep the lowest bits; None where these are not told by those of what is added."""
+        known = self.function in ("", "add") and self.wraps in (None, to)
+        floats = self.type is not None and self.type.kind == "float"
+        return replace(self, wraps=to) if known and not floats and self.numeric is None else None
 
 
 def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
@@ -143,6 +152,9 @@ def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
             return inner and inner.then("add", terms, numeric, step=node.step)
         case Call("mul", (inner, Number(1.0)) | (Number(1.0), inner)):
             return taken_apart(inner, name, loop)
+        case Call(function, (inner,)) if function.startswith(LOWEST_BITS):
+            apart = taken_apart(inner, name, loop)
+            return apart and apart.wrapped(as_numeric(function.removeprefix(LOWEST_BITS)))
         case Call(function, (left, right)) if function in CHOOSING and _is_same(left, right):
             return taken_apart(left, name, loop)
         case Call(function, (left, right)) if function in REDUCTION_OF:
@@ -175,8 +187,11 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
     sides = then.terms, otherwise.terms
     terms = guarded(choice, sides, nothing, lambda _: function == "add")
     numeric = then.numeric or otherwise.numeric
+    if then.wraps != otherwise.wraps and then.terms and otherwise.terms:
+        return None
     type, step = then.type or otherwise.type, then.step or otherwise.step
-    return Apart(then.start, terms, function, numeric, type, step)
+    wraps = then.wraps or otherwise.wraps
+    return Apart(then.start, terms, function, numeric, type, step, wraps)
 
 
 def guarded(
@@ -366,7 +381,7 @@ def computed_in(to: Numeric) -> Numeric:
 def _kept(node: Node, to: Numeric, fits: bool) -> Node:
     """What a type keeps of a result: floats round, integers keep the lowest bits.
 
-    Integers of 32 bits and more that are made of such as ``fit`` do not overflow.
+    ``fits`` says that integers of 32 bits and more do not overflow.
     """
     if to == computed_in(to):
         return node
@@ -375,9 +390,13 @@ def _kept(node: Node, to: Numeric, fits: bool) -> Node:
     return node if fits and to.bits >= 32 else lowest_bits(node, to)
 
 
+LOWEST_BITS = "lowest bits of "
+"""What names of functions begin with that take an integer into a type."""
+
+
 def lowest_bits(node: Node, to: Numeric) -> Node:
     """Return the integer of a type that has the lowest bits of a node."""
-    return Call(f"lowest bits of {to}", (node,))
+    return Call(f"{LOWEST_BITS}{to}", (node,))
 
 
 def as_read(node: Node, source: Numeric) -> Node:
@@ -421,6 +440,7 @@ def follow_map(walker: Follower, statement: Map) -> None:
     types = computation.types(statement.value)
     moves = all(is_exact(numeric, to) for numeric in types)
     fits = moves and _fit(statement.value, to)
+    fits = fits and (not walker.wraps or _stays(statement.value))
 
     def make(nodes: tuple[Node, ...]) -> Node:
         fragments = dict(zip(names, nodes, strict=True))
@@ -459,6 +479,19 @@ def _fit(value: Expression, to: Numeric) -> bool:
         return True
     low, high = bounds(to)
     return all(low <= number <= high for number in constants(value))
+
+
+def _stays(value: Expression) -> bool:
+    """Whether a value is one of what it is made of: integers that fit stay in their type."""
+    match value:
+        case Const() | Slot() | Element():
+            return True
+        case Apply(function, arguments):
+            return function in GREATEST_OR_LEAST and all(map(_stays, arguments))
+        case Where():
+            return _stays(value.then) and _stays(value.otherwise)
+        case Rounded() | Total():
+            return False
 
 
 @dataclass(frozen=True)
@@ -543,7 +576,7 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
     row = reduction(statement.how)
     match row.law:
         case "sum":
-            total = _kept(total, to, to.name != "u64")
+            total = _kept(total, to, to.name != "u64" and not walker.wraps)
         case "greatest" | "least":
             if to.name == "u64":
                 condition = f"a {row.noun} of u64 is taken of numbers of s64"

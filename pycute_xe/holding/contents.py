@@ -210,6 +210,14 @@ class Follower:
     form: Form = "proof"
 
     @property
+    def wraps(self) -> bool:
+        """Whether integers of 32 bits keep the lowest bits of what is computed, as registers do.
+
+        A proof assumes that they do not overflow, and says so.
+        """
+        return self.form != "proof"
+
+    @property
     def doing(self) -> Ints:
         """The subgroups that do the statement at hand."""
         every: Ints = np.arange(self.kernel.subgroups, dtype=np.int64)

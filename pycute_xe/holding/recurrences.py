@@ -12,7 +12,14 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.arithmetic import NOTHING, Apart, carried_by, guarded, taken_apart
+from pycute_xe.holding.arithmetic import (
+    NOTHING,
+    Apart,
+    carried_by,
+    guarded,
+    lowest_bits,
+    taken_apart,
+)
 from pycute_xe.holding.contents import combined, loop_over
 from pycute_xe.holding.elements import Content, relocated, substituted, taken
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned, sums_within
@@ -525,7 +532,7 @@ def _summed(
             return Accumulated(apart.numeric, start, added, apart.step)
         for term in apart.terms:
             start = _with_all(loop, apart, start, term, over_trips)
-        return start
+        return start if apart.wraps is None else lowest_bits(start, apart.wraps)
 
     return combined(out.count, (before, out), make)
 

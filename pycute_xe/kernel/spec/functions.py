@@ -21,6 +21,7 @@ __all__ = [
     "COMPARING",
     "EXPONENTIALS",
     "FUNCTIONS",
+    "GREATEST_OR_LEAST",
     "MASKING",
     "NEAREST",
     "OF_INTEGERS",
@@ -316,6 +317,9 @@ CHOOSING = _every("chooses")
 
 UNROUNDED = _every("chooses", "compares")
 """The functions that round nothing: they choose or compare."""
+
+GREATEST_OR_LEAST = frozenset(name for name in FUNCTIONS if _parts(name)[0] <= {"max", "min"})
+"""The functions that give one of their arguments, or of the numbers in them."""
 
 COMPARING = _some("compares")
 """The functions that jump."""
