@@ -1,4 +1,4 @@
-"""Random kernels on which both executors must give the same bits: the array executor, the simulator.
+"""Random kernels on which the array executor and the simulator must give the same bits.
 
 Programs of a `KernelBuilder`: loads, maps, conversions, selections, reductions, shared memory,
 loops with state, products of s8, atomic additions; integers of all widths at the limits of their
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pycute_xe as cx
+from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Index, Kernel, KernelBuilder, Tiles
 
@@ -54,6 +55,8 @@ class Program:
     fragments: dict[str, str]
     tile: Any
     unused: set[str]
+    bounds: dict[str, float]
+    """No float of a fragment is larger: sums whose bound is below 2**24 are exact in any order."""
     count: int = 0
 
     def fresh(self) -> str:
@@ -71,16 +74,28 @@ class Program:
         self.unused -= set(sources)
         self.unused.add(name)
         self.fragments[name] = kind
+        known = [self.bounds[x] for x in sources] or [3.0]
+        self.bounds[name] = 6 * (max(known) + 1) * (min(known) + max(known) + 5)
+
+    @property
+    def can_sum(self) -> bool:
+        """Whether a sum of a row of the last fragment is the same in any order."""
+        last = list(self.fragments)[-1]
+        return self.fragments[last] in INTEGERS or self.bounds[last] * SIDE < 2**24
 
     def gathered(self) -> None:
         """Combine what is not used yet with the last fragment."""
         last = list(self.fragments)[-1]
         for other in sorted(self.unused - {last}):
             if (self.fragments[last] in INTEGERS) != (self.fragments[other] in INTEGERS):
-                kind, name = self.fragments[last], self.fresh()
-                self.k.convert(name, other, kind)
-                self.added(name, kind, other)
-                other = name
+                for kind in ("s8", self.fragments[last]):  # small numbers are exact
+                    if self.fragments[other] == kind:
+                        continue
+                    name = self.fresh()
+                    self.k.convert(name, other, kind)
+                    self.added(name, kind, other)
+                    self.bounds[name] = 128
+                    other = name
             name, kind = self.fresh(), self.fragments[last]
             form = self.r.choice(["{x} + {y}", "max({x}, {y})", "{x} - {y}"])
             self.k.map(name, form.format(x=last, y=other), kind)
@@ -112,11 +127,13 @@ class Program:
     def converted(self) -> None:
         """Convert a fragment to another type."""
         source, kind = self.pick(), self.r.choice((*INTEGERS, "f32"))
-        if kind == self.fragments[source]:
+        wide = kind == "f32" and self.fragments[source] not in (*FLOATS, "s8", "u8")
+        if kind == self.fragments[source] or wide:
             return
         name = self.fresh()
         self.k.convert(name, source, kind)
         self.added(name, kind, source)
+        self.bounds[name] = max(self.bounds[source], 256.0)
 
 
 def inputs_of(r: random.Random, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -146,7 +163,7 @@ def program(r: random.Random) -> tuple[Kernel, dict[str, str]]:
     inputs = {name: k.input(name, kind, ("M", "N")) for name, kind in kinds.items()}
     looped = r.random() < 0.4
     m, n = k.grid(m=Tiles("M", SIDE), n=1 if looped else Tiles("N", SIDE))
-    p = Program(r, k, {}, tile, set())
+    p = Program(r, k, {}, tile, set(), {})
     at = (m * SIDE, Index() if looped else n * SIDE)
     if looped:
         _looped(p, inputs, kinds, m)
@@ -190,7 +207,7 @@ def _ended(p: Program, order: str, at: tuple[Any, ...]) -> None:
             p.k.map("again", "max(back, back + back)", kind)
             last = "again"
     elif way < 0.3:
-        p.k.reduce("total", p.r.choice(["sum", "max", "min"]), last, axis=1)
+        p.k.reduce("total", p.r.choice(["max", "min", *["sum"] * p.can_sum]), last, axis=1)
         D = p.k.output("D", kind, ("M",))
         p.k.store(D, "total", at=(at[0],))
         return
@@ -239,12 +256,6 @@ def compared(kernel: Kernel, kinds: dict[str, str], r: random.Random) -> str:
 
 
 def _narrow(array: NDArray[Any], kind: str) -> NDArray[Any]:
-    return cx.convert(array, kind) if hasattr(cx, "convert") else _rounded(array, kind)
-
-
-def _rounded(array: NDArray[Any], kind: str) -> NDArray[Any]:
-    from pycute_xe.converting import convert
-
     return convert(array, cx.as_numeric(kind))
 
 

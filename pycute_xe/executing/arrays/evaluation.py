@@ -149,8 +149,15 @@ class Run:
 
 
 def looked_up(table: Array, at: tuple[Field, ...]) -> Field:
-    """Return elements of an integer array as a field."""
+    """Return elements of an integer array as a field.
+
+    Raises `UndecidableError` for entries so far from zero that sums of their multiples could leave
+    64 bits: the simulator computes with integers of any size.
+    """
     axes, elements = gathered(table, at)
+    ends = (int(elements.min()), int(elements.max())) if elements.size else (0, 0)
+    if not -FARTHEST <= ends[0] <= ends[1] <= FARTHEST:
+        raise undecided(f"an entry of a table, {max(ends, key=abs)}, is beyond any size")
     whole = elements.astype(np.int64)
     if not axes:
         return Field(int(whole))
@@ -283,6 +290,8 @@ class Evaluation:
         return self.run.over(self, term)
 
 
+FARTHEST = 1 << 40
+"""Entries of tables that are further from zero are no sizes or places of any array."""
 FEW = 1 << 12
 """Elements, in a trip, of what is evaluated for all trips at once: more gain nothing by it."""
 
