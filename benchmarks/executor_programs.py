@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +174,8 @@ def program(r: random.Random) -> tuple[Kernel, dict[str, str]]:
     for _ in range(r.randint(1, 5)):
         (p.converted if r.random() < 0.25 else p.mapped)()
     p.gathered()
-    _ended(p, r.choice(["row", "row", "row", "col"]), at)
+    orders: tuple[Literal["row", "col"], ...] = ("row", "row", "row", "col")
+    _ended(p, r.choice(orders), at)
     return k.build(), kinds
 
 
@@ -193,7 +194,7 @@ def _looped(p: Program, inputs: dict[str, Any], kinds: dict[str, str], m: Index)
     p.added("acc", kind)
 
 
-def _ended(p: Program, order: str, at: tuple[Any, ...]) -> None:
+def _ended(p: Program, order: Literal["row", "col"], at: tuple[Any, ...]) -> None:
     """Store the last fragment: as it is, reduced, through shared memory, or added by atomics."""
     last = list(p.fragments)[-1]
     kind, way = p.fragments[last], p.r.random()

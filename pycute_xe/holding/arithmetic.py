@@ -65,6 +65,9 @@ from pycute_xe.numeric import Numeric, as_numeric, is_exact
 __all__ = [
     "changed",
     "computed_in",
+    "computed_integers",
+    "LOWEST_BITS",
+    "lowest_bits",
     "follow_map",
     "follow_mma",
     "follow_reduce",
@@ -422,6 +425,29 @@ def _taken(node: Node, source: Numeric, compute: Numeric) -> Node:
     if compute.kind != "float":
         return as_read(node, source)
     return converted(as_read(node, source), compute)
+
+
+def computed_integers(kernel: Kernel) -> tuple[str, ...]:
+    """Return the types of 32 bits and more in which a kernel computes integers that may overflow.
+
+    >>> import pycute_xe as cx
+    >>> computed_integers(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"))))
+    ('s32',)
+    """
+    found: dict[str, None] = {}
+    for statement in kernel.statements():
+        match statement:
+            case Map(destination, value) if not _stays(value):
+                to = kernel.fragment(destination).value_type
+            case Reduce("sum", _, destination):
+                to = kernel.fragment(destination).value_type
+            case Mma(_, accumulator):
+                to = kernel.fragment(accumulator).value_type
+            case _:  # closed: every other statement moves, converts or compares
+                continue
+        if to.kind != "float" and to.bits >= 32:
+            found[to.name] = None
+    return tuple(found)
 
 
 def follow_map(walker: Follower, statement: Map) -> None:

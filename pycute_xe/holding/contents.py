@@ -213,9 +213,10 @@ class Follower:
     def wraps(self) -> bool:
         """Whether integers of 32 bits keep the lowest bits of what is computed, as registers do.
 
-        A proof assumes that they do not overflow, and says so.
+        A proof assumes that they do not overflow, unless the specification says that they wrap.
         """
-        return self.form != "proof"
+        computes = self.kernel.computes
+        return self.form != "proof" or (computes is not None and computes.overflow == "wraps")
 
     @property
     def doing(self) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
@@ -21,6 +22,7 @@ from pycute_xe.cutlass import LegacyCopyAtom, as_subject
 from pycute_xe.dialects import Distributed
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
+from pycute_xe.kernel.spec.specification import Overflow
 from pycute_xe.signatures import typed
 from pycute_xe.trials.enumerating import enumerated, has_arrays
 from pycute_xe.verifying.verdict import BUDGET, Verdict, demand_budget
@@ -52,6 +54,7 @@ def verify(
     column: Any = None,
     unit_bits: int | None = None,
     feeds: tuple[Any, Any] | None = None,
+    overflow: Overflow | None = None,
     budget: float = BUDGET,
     seconds: float | None = None,
 ) -> Verdict:
@@ -66,6 +69,12 @@ def verify(
     Every answer is tried on the machine, which shares no statement's meaning with the proofs: a
     counterexample is replayed, and a proof run at small sizes, as ``tried`` of the verdict says. An
     answer that its run contradicts is undecided, with what to report.
+
+    Integers of 32 bits and more are assumed not to overflow, which the verdict says with their
+    types. With ``overflow="wraps"`` nothing is assumed of them: the kernel keeps the lowest bits as
+    registers do, and the specification computes in 64 bits of which an accumulator and an output
+    keep the lowest. ``verdict.overflow`` says which was asked; without it what the specification
+    says.
 
     Of a copy atom or a `TiledCopy`, by its object, its operation or its name, it is proved who owns
     what: each element has the owners that are claimed and nothing else is owned ("owners"),
@@ -102,7 +111,20 @@ def verify(
     """
     demand_budget(budget)
     with deadline("verify", seconds):
-        return _verified(kernel, params, (row, column, unit_bits), feeds, budget)
+        subject = kernel if overflow is None else _overflowing(kernel, overflow)
+        return _verified(subject, params, (row, column, unit_bits), feeds, budget)
+
+
+def _overflowing(kernel: Verified, overflow: object) -> Kernel:
+    """Return a kernel whose specification says so of integers."""
+    if overflow != "assumed" and overflow != "wraps":
+        wrong = f"{overflow!r} does not say what becomes of integers that overflow"
+        raise InputError("verify", {"overflow": overflow}, wrong, 'use "assumed" or "wraps"')
+    subject: object = as_subject(kernel)
+    if not isinstance(subject, Kernel) or subject.computes is None:
+        wrong = "only a kernel with a specification computes integers"
+        raise InputError("verify", {"overflow": overflow}, wrong, "leave overflow out")
+    return replace(subject, computes=replace(subject.computes, overflow=overflow))
 
 
 def _verified(

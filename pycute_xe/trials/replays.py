@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
-from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem, demand_tables, prepare
@@ -24,7 +23,7 @@ from pycute_xe.kernel.ir.operands import bind_sizes
 from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.kernel.spec.arrivals import arrived
-from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part
+from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part, kept_as
 from pycute_xe.kernel.spec.given import as_given
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
@@ -270,7 +269,7 @@ def _expected(
             error.fix,
         )
         return Replay(counterexample, problem.inputs, nothing, nothing, name, fault)
-    expected = convert(wanted, kernel.operand(name).value_type)
+    expected = kept_as(claims, wanted, kernel.operand(name).value_type)
     return Replay(counterexample, problem.inputs, expected, expected, name)
 
 

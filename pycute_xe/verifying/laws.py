@@ -17,6 +17,7 @@ from typing import assert_never
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
+from pycute_xe.holding.arithmetic import LOWEST_BITS
 from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING, Reduction
 from pycute_xe.numeric import Numeric, as_numeric, is_exact, whole_to
@@ -41,12 +42,25 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
+from pycute_xe.verifying.modular import without_lowest_bits
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.scalar_laws import one_over, simplified, squares_joined
 
-__all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
+__all__ = [
+    "LIMITS",
+    "UNDEFINED",
+    "applied",
+    "as_computed",
+    "as_stored",
+    "is_number",
+    "reduced",
+    "rounded",
+    "wrapped",
+]
 
 UNDEFINED = "what was never written"
+WIDEST = as_numeric("s64")
+"""What integers are computed in."""
 LIMITS = Limits()
 TURNED = {"max": 1.0, "min": -1.0}
 """The smaller of two is the negative of the larger of their negatives."""
@@ -81,9 +95,8 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
 
 def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
     """Return a function of which little is known: it is left out where it changes nothing."""
-    kind, _, numeric = name.rpartition(" ")
-    if kind == "lowest bits of":
-        return _lowest_bits(as_numeric(numeric), arguments[0])
+    if name.startswith(LOWEST_BITS):
+        return _lowest_bits(as_numeric(name.removeprefix(LOWEST_BITS)), arguments[0])
     if name == "abs" and span(arguments[0]).low >= 0:
         return arguments[0]
     normal = simplified(name, arguments[0], _applied) if len(arguments) == 1 else None
@@ -257,14 +270,34 @@ def _clipped_family(to: Numeric, term: Term, sign: float) -> Term:
 
 
 def _lowest_bits(to: Numeric, formula: Formula) -> Formula:
-    """Return the integers of a type that have the lowest bits of others."""
-    if to.kind != "float" and _holds(to, formula):
+    """Return the integers of a type that have the lowest bits of others.
+
+    Sums and products of lowest bits have those of the sums and products.
+    """
+    if _holds(to, formula):
         return formula
-    kept = kept_type(formula)
-    inside = _arguments(formula, f"lowest bits of {kept}")
-    if kept is not None and inside is not None and kept.bits >= to.bits:
-        return _lowest_bits(to, inside[0])
-    return call(f"lowest bits of {to}", formula)
+    if all(term.scale.is_integer() for term in formula):
+        formula = without_lowest_bits(to, formula)
+        if _holds(to, formula):
+            return formula
+    return call(f"{LOWEST_BITS}{to}", formula)
+
+
+def as_computed(
+    name: str, arguments: tuple[Formula, ...], naming_wraps: bool
+) -> tuple[Formula, ...]:
+    """Return integer arguments of a function as 64 bits hold them, where integers wrap.
+
+    Sums and products may take them before: their lowest bits are the same.
+    """
+    if not naming_wraps or name in ("add", "mul") or name.startswith(LOWEST_BITS):
+        return arguments
+    return tuple(_lowest_bits(WIDEST, a) if span(a).whole else a for a in arguments)
+
+
+def wrapped(to: Numeric, formula: Formula) -> Formula:
+    """Return what a register of integers keeps of a formula."""
+    return _lowest_bits(to, formula)
 
 
 # ---------------------------------------------------------------------- cases of conditions

@@ -89,6 +89,7 @@ class Naming:
         self.given = {x.output: x for x in _unfolded(computes)} if computes is not None else {}
         modes = {o.name: o.modes for o in kernel.operands if o.name in self.given}
         self.real = computes.real if computes is not None else ()
+        self.wraps = computes is not None and computes.overflow == "wraps"
         tables = {
             f"@{o.name}": table_name(number)
             for number, o in enumerate(kernel.operands)

@@ -8,6 +8,7 @@ from functools import partial
 
 from pycute_xe.clock import deadline, stopwatch
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
+from pycute_xe.holding.arithmetic import computed_integers
 from pycute_xe.holding.contents import loops_named_in
 from pycute_xe.holding.loops import written_by
 from pycute_xe.holding.patience import DeadlineError, TooHardError, allowed, at_most, work_left
@@ -319,6 +320,11 @@ FINITE = (
     "surface: nothing overflows its type and nothing is divided by zero, so that zero times a "
     "number is zero"
 )
+FINITE_WRAPPING = (
+    "inputs are finite, and so is every float that is computed, also of the zeros that pad a "
+    "surface: no float overflows and nothing is divided by zero, so that zero times a number is "
+    "zero; integers wrap: they are computed in 64 bits, and registers keep the lowest bits"
+)
 BEHIND = (
     f"{FINITE}; where no claim names them inputs are taken for finite in the proof alone: runs put "
     "NaN there"
@@ -422,7 +428,10 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
     shown = least[1] if least else None
     spent = elapsed()
-    verdict = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
+    computes = kernel.computes
+    overflow = "assumed" if computes is None else computes.overflow
+    words = _words(kernel, fixed)
+    verdict = Verdict(kernel.name, words, tuple(proofs), shown, spent, overflow=overflow)
     drawn = given_tickets(kernel, fixed, verdict, verify_here)
     planned = given_a_plan(kernel, fixed, drawn, verify_here)
     written = given_few_trips(kernel, fixed, planned, verify_here)
@@ -472,11 +481,20 @@ def _asked(kernel: Kernel) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (BEHIND if tables[1:] else FINITE, RACES, *assumed, *tables),
+                (*_finite(kernel, bool(tables[1:])), RACES, *assumed, *tables),
                 partial(Questions.values, output=name),
             ),
         ]
     return tuple(out)
+
+
+def _finite(kernel: Kernel, behind: bool) -> tuple[str, ...]:
+    """Return what is assumed of the numbers that are computed, with the types of integers."""
+    if kernel.computes is not None and kernel.computes.overflow == "wraps":
+        return (FINITE_WRAPPING,)
+    kinds = ", ".join(computed_integers(kernel))
+    whole = f'{kinds} does not overflow (verify(kernel, overflow="wraps") assumes nothing of it)'
+    return (BEHIND if behind else FINITE, *([whole] if kinds else []))
 
 
 def _assumed_of_tables(kernel: Kernel) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.joining import Together
-from pycute_xe.verifying.laws import as_stored
+from pycute_xe.verifying.laws import as_stored, wrapped
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.making import with_tables
@@ -305,7 +305,10 @@ class Questions(Loading, Counting):
         actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         names = dict(zip(claim.indices, targets, strict=True))
         wanted = claimed(claim.value, self.space.naming, names, numeric)
-        return as_stored(numeric, actual), as_stored(numeric, collapsed(points, wanted))
+        wanted = collapsed(points, wanted)
+        if self.space.naming.wraps and numeric.kind != "float":
+            return wrapped(numeric, actual), wrapped(numeric, wanted)
+        return as_stored(numeric, actual), as_stored(numeric, wanted)
 
     def _wrong_at_last(self, output: str) -> Failure | None:
         """Compare what lies in an output at the end with what is claimed.

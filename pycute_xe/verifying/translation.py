@@ -49,7 +49,15 @@ from pycute_xe.verifying.formula import (
     number,
     span,
 )
-from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounded
+from pycute_xe.verifying.laws import (
+    LIMITS,
+    UNDEFINED,
+    applied,
+    as_computed,
+    reduced,
+    rounded,
+    wrapped,
+)
 from pycute_xe.verifying.points import Naming, View
 from pycute_xe.verifying.refusing import undecided
 
@@ -179,6 +187,7 @@ class _Formulas:
                 inside = how.operand("add", numeric.kind == "float")
                 added = (self.total(t, inside) for t in terms)
                 out = _typed(numeric, add(self.formula(start, inside), *added))
+                out = _kept(self.naming, numeric, out)
                 opaque = call(f"accumulated in {numeric}", out)
                 return self.computed("accumulated", numeric, out, opaque, how)
             case Choice(index, below, then, otherwise):
@@ -195,7 +204,7 @@ class _Formulas:
         name, kind, rounds = node.function, node.type, _rounds(node)
         inside = how.operand(name, rounds)
         arguments = tuple(self.formula(a, inside) for a in node.arguments)
-        out = applied(name, arguments)
+        out = applied(name, as_computed(name, arguments, self.naming.wraps))
         if not rounds or kind is None:
             return out
         opaque = rounded(kind, out) if name in NEAREST else call(f"{name} in {kind}", *arguments)
@@ -275,14 +284,15 @@ class _Claimed:
                 return _element(place, self.naming)
             case Apply(name, arguments):
                 inside = how.operand(name, _rounds(value))
-                return applied(name, tuple(self.formula(a, names, inside) for a in arguments))
+                parts = tuple(self.formula(a, names, inside) for a in arguments)
+                return applied(name, as_computed(name, parts, self.naming.wraps))
             case Rounded(to, body) if how.real and to in self.naming.real:
                 return self.formula(body, names, how)
             case Rounded(to, body):
                 inner = self.formula(body, names, how.converted(to, self.naming.real))
                 if how.excuses(to, inner, _rounds(body)):
                     return self.formula(body, names, how)
-                return rounded(to, inner)
+                return rounded(to, *as_computed("to", (inner,), self.naming.wraps))
             case Total():
                 return self.total(value, names, how)
             case Where(index, below, then, otherwise):
@@ -300,10 +310,13 @@ class _Claimed:
             bounds.append(Bounds(inner[name], "0", self.text(extent, names)))
         row = reduction(value.how)
         inside = how.operand(row.combine, row.law == "sum")
-        total = reduced(row, tuple(bounds), self.formula(value.body, inner, inside))
+        body = self.formula(value.body, inner, inside)
+        if row.law != "sum":
+            (body,) = as_computed(row.combine, (body,), self.naming.wraps)
+        total = reduced(row, tuple(bounds), body)
         if row.law != "sum" or value.accumulator is None:
             return total
-        return _typed(value.accumulator, total)
+        return _kept(self.naming, value.accumulator, _typed(value.accumulator, total))
 
     def text(self, index: Index, names: Mapping[str, str]) -> str:
         return self.naming.text(index, names)
@@ -348,6 +361,11 @@ def _is_exact(value: Call | Apply) -> bool:
 def _typed(numeric: Numeric, formula: Formula) -> Formula:
     """Sums in a narrow accumulator round at every step: nothing is assumed of them but that."""
     return formula if numeric.name in EXACT else call(f"accumulated in {numeric}", formula)
+
+
+def _kept(naming: Naming, numeric: Numeric, formula: Formula) -> Formula:
+    """Return what an accumulator keeps: of integers that wrap the lowest bits."""
+    return wrapped(numeric, formula) if naming.wraps and numeric.kind != "float" else formula
 
 
 def _plus(left: str, right: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Counterexample
 from pycute_xe.kernel.counterexample import Entries
+from pycute_xe.kernel.spec.specification import Overflow
 from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import glance, shown
 
@@ -192,7 +193,8 @@ class Verdict:
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
     least by the sum of the sizes and the sizes; then what stops a run comes first. ``tried``
-    is how a proof was held against runs, or why it was not. ``seconds``, the time that was spent,
+    is how a proof was held against runs, or why it was not. ``overflow`` says whether integers were
+    assumed not to overflow or taken to wrap: see `verify`. ``seconds``, the time that was spent,
     is neither shown nor compared.
     """
 
@@ -202,6 +204,7 @@ class Verdict:
     counterexample: Counterexample | None
     seconds: float = field(default=0.0, compare=False)
     tried: Tried = field(default_factory=Tried)
+    overflow: Overflow = field(default="assumed", metadata={"later": True})
 
     _repr_mimebundle_ = shown
 

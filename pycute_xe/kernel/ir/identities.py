@@ -174,7 +174,15 @@ class _Change:
             given = tuple(self.whole(one, scope) for one in computes.given)
             tickets = tuple(x.changed(_Within(self, scope)) for x in computes.tickets)
             computes = Specification(
-                claims, computes.assumes, defines, tables, jumps, given, tickets, computes.real
+                claims,
+                computes.assumes,
+                defines,
+                tables,
+                jumps,
+                given,
+                tickets,
+                computes.real,
+                computes.overflow,
             )
         return replace(
             kernel,

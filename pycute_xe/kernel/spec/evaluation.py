@@ -32,8 +32,9 @@ from pycute_xe.kernel.spec.expression import (
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, Reduction, function, reduction
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.numeric import Numeric
 
-__all__ = ["claimed_part", "compute", "compute_part", "named_elements"]
+__all__ = ["claimed_part", "compute", "compute_part", "kept_as", "named_elements"]
 
 
 def compute(
@@ -90,6 +91,23 @@ def compute_part(
     """
     outside = _Scope(_arrays(inputs), sizes, ())
     return _part(specification, _with_states(specification, outside), output, window)
+
+
+def kept_as(specification: Specification, values: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
+    """Return what an output of a type keeps of what is specified.
+
+    The nearest number of the type, or of integers that wrap the lowest bits.
+
+    >>> from pycute_xe.numeric import as_numeric
+    >>> s32, large = as_numeric("s32"), np.array([2**31])
+    >>> kept_as(Specification(()), large, s32).tolist()
+    [2147483647]
+    >>> kept_as(Specification((), overflow="wraps"), large, s32).tolist()
+    [-2147483648]
+    """
+    if specification.overflow == "wraps" and numeric.kind != "float" and values.dtype.kind in "iu":
+        return wrap(values, numeric)
+    return convert(values, numeric)
 
 
 def named_elements(

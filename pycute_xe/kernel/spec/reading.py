@@ -11,7 +11,7 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.equations import Notation, ranges_of, read_claim, tree_of
 from pycute_xe.kernel.spec.expression import Element, Expression, leaves
 from pycute_xe.kernel.spec.recurrences import Jump, Recurrence
-from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.spec.specification import WRAPPING, Claim, Overflow, Specification
 from pycute_xe.kernel.spec.tables import Tickets
 from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed
@@ -38,6 +38,8 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     R[m] = sum(n, relu(A[m,n]))
     """
     lines = [line.strip() for line in text.strip().splitlines()]
+    overflow: Overflow = "wraps" if WRAPPING in lines else "assumed"
+    lines = [line for line in lines if line != WRAPPING]
     assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
     kinds = [x.removeprefix(_ROUNDED) for x in lines if x.startswith(_ROUNDED)]
     known_to_be = [x.removeprefix("given ") for x in lines if x.startswith("given ")]
@@ -57,7 +59,7 @@ def read_specification(text: str, operands: tuple[Operand, ...]) -> Specificatio
     claimed = tuple(read_claim(x, known) for x in claims if read_tickets(x) is None)
     given = tuple(read_given(x, known) for x in known_to_be)
     real = tuple(map(as_numeric, kinds))
-    made = Specification(claimed, assumed, defines, (), jumps, given, tickets, real)
+    made = Specification(claimed, assumed, defines, (), jumps, given, tickets, real, overflow)
     made.check(operands)
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError, plural
@@ -41,7 +41,9 @@ from pycute_xe.typing import glance, shown
 __all__ = [
     "AnyClaim",
     "Claim",
+    "Overflow",
     "Specification",
+    "WRAPPING",
     "without_value",
 ]
 
@@ -75,6 +77,12 @@ class Claim:
         return f"{self.output}[{self.place}] = {self.value}"
 
 
+Overflow: TypeAlias = Literal["assumed", "wraps"]
+"""Whether integers of 32 bits and more are assumed not to overflow, or wrap as registers do."""
+
+WRAPPING = "integers wrap"
+"""The line of a specification that says so."""
+
 AnyClaim: TypeAlias = Claim | Scatter
 """What is claimed of an output."""
 
@@ -88,7 +96,9 @@ class Specification:
     outside an operand do not occur, nor what no run is given: scratch, and what an output held.
     Without claims it says what is taken for granted, and no more. Inputs may be ``given`` as
     elements of what is defined, or of other inputs: what another kernel claims. Roundings to
-    ``real`` types are left out of what is compared.
+    ``real`` types are left out of what is compared. ``overflow`` says of integers of 32 bits and
+    more that it is "assumed" not to happen, or that what is computed "wraps": integers are computed
+    in 64 bits, and an accumulator or an output keeps the lowest bits, as registers do.
     Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
@@ -107,6 +117,7 @@ class Specification:
     given: tuple[Claim, ...] = field(default=(), metadata={"later": True})
     tickets: tuple[Tickets, ...] = field(default=(), metadata={"later": True})
     real: tuple[Numeric, ...] = field(default=(), metadata={"later": True})
+    overflow: Overflow = field(default="assumed", metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -185,6 +196,7 @@ class Specification:
         lines += [f"given {claim}" for claim in self.given]
         lines += [*map(str, self.tickets), *map(str, self.claims)]
         lines += [f"without roundings to {kind}" for kind in self.real]
+        lines += [WRAPPING] if self.overflow == "wraps" else []
         return "\n".join([*lines, *(f"assuming {x}" for x in (*self.assumes, *self.tables))])
 
 
