@@ -192,7 +192,7 @@ def test_quads(mask: str, size: str) -> None:
 
 
 def test_an_advice_that_no_message_follows_is_not_given() -> None:
-    """Bytes have no vectors, ugml none of 3, and a vector of 8 qwords is too much for 32 channels."""
+    """Bytes have no vectors, ugml none of 3, and 32 channels no vector of 4 qwords."""
     for text, target in (
         ("lsc_load_quad.ugm (M1,16) V100:d8.xy flat[V12]:a64", "bmg"),
         ("lsc_load_quad.ugml (M1,32) V100:d32.xyz flat[V12]:a64", "pvc"),
