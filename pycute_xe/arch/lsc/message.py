@@ -347,9 +347,9 @@ class Message(MessageParts):
         """
         return self._with_hints(broken_rules(self, target), target)
 
-    def _with_hints(self, found: Iterable[Broken], target: str | Target) -> tuple[Broken, ...]:
+    def _with_hints(self, broken: Iterable[Broken], target: str | Target) -> tuple[Broken, ...]:
         known = known_target(target)
-        return tuple(broken.with_fix(partial(hint, self, broken, known)) for broken in found)
+        return tuple(rule.with_fix(partial(hint, self, rule, known)) for rule in broken)
 
     def advice(self, target: str | Target) -> tuple[Broken, ...]:
         """Return what the document recommends otherwise, though no rule demands it.
@@ -360,8 +360,8 @@ class Message(MessageParts):
         >>> [found.condition for found in m.advice("pvc")]
         ['exec size is 16, must be 32']
         """
-        known, found = known_target(target), advice_on(self, target)
-        able = (broken for broken in found if self._takes(broken, known))
+        known = known_target(target)
+        able = (advice for advice in advice_on(self, target) if self._takes(advice, known))
         return self._with_hints(able, known)
 
     def _takes(self, advice: Broken, target: Target) -> bool:

@@ -69,9 +69,9 @@ def same_elements(message: M, target: Target, advice: str = "") -> tuple[M, ...]
     """
     search = _Search(target, advice)
     for start in _variants(message, target):
-        found = search.parts(start)
-        if found:
-            return tuple(found)
+        parts = search.parts(start)
+        if parts:
+            return tuple(parts)
     return ()
 
 
@@ -125,10 +125,9 @@ class _Search:
             return None
         for cut in (_runs, self._vectors, self._channels):
             with suppress(CuteError):
-                pieces = cut(message)
-                found = [self.parts(piece) for piece in pieces]
-                if found and all(part is not None for part in found):
-                    return [each for part in found for each in part or ()]
+                parts = [self.parts(piece) for piece in cut(message)]
+                if parts and all(part is not None for part in parts):
+                    return [each for part in parts for each in part or ()]
         return None
 
     def _vectors(self, message: M) -> list[M]:
