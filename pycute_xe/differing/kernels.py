@@ -22,7 +22,7 @@ from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Index, Kernel, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.identities import identified
-from pycute_xe.kernel.ir.listing import line
+from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.kernel.ir.program import Program, chooses
 from pycute_xe.machine import Trace
 
@@ -266,7 +266,7 @@ def _lines(kernel: Kernel) -> Iterator[Line]:
         bare: Any = statement
         if isinstance(statement, (ir.Loop, ir.If)):
             bare = _Head(type(statement).__name__, tuple(_parts(statement)))
-        text = "  " * len(around) + line(statement)
+        text = "  " * len(around) + line_in(kernel, statement)
         yield Line((len(around), bare), text, tuple(_details(statement)))
 
 

@@ -212,17 +212,17 @@ def _advise_product(thread: Thread, tile: config_2d_mem_access, data: Any) -> No
     """PX304 where the operands of a stored product are those of the transposed matrix."""
     if not isinstance(data, Vector):
         return
-    found, (rows, columns) = data.history(), _extents(tile)
+    history, (rows, columns) = data.history(), _extents(tile)
     known = [
         (extent, direct, swapped)
         for extent, direct, swapped in zip(
-            found.extents, (rows, columns), (columns, rows), strict=True
+            history.extents, (rows, columns), (columns, rows), strict=True
         )
         if extent is not None
     ]
     turned = all(extent == swapped for extent, _, swapped in known)
-    if found.origin == "product" and turned and any(e != direct for e, direct, _ in known):
-        a, b = ("?" if extent is None else extent for extent in found.extents)
+    if history.origin == "product" and turned and any(e != direct for e, direct, _ in known):
+        a, b = ("?" if extent is None else extent for extent in history.extents)
         condition = f"a_tile is of {a} rows and b_tile of {b} columns, C has {rows} by {columns}"
         thread.record("PX304", "lsc_store_2d", condition)
 

@@ -269,7 +269,7 @@ def _advice(message: AnyMessage, machine: Target) -> list[str]:
     if isinstance(message, Block2DMessage):
         return []
     advice = message.advice(machine)
-    return [f"{b.condition.replace('must', 'should')} ({b.source})" for b in advice]
+    return [f"{b.condition.replace('must', 'should')} ({b.source}): {b.fix}" for b in advice]
 
 
 def _bytes(message: AnyMessage) -> list[str]:

@@ -301,7 +301,7 @@ def test_a_rule_says_who_says_so_and_what_to_do() -> None:
         "error transpose-exec: exec size is 16, must be 1"
     ]
     assert "vISA manual, LSC_UNTYPED.md" in found[0].source
-    assert found[0].fix == "make exec size 1"
+    assert "the nearest is lsc_load.ugm (M1,1) V3:d32x16t flat[V1]:a64" in found[0].fix
 
 
 def test_all_broken_rules_are_listed() -> None:

@@ -9,15 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from lsc_strategies import messages
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.arch.dpas import DpasMessage, Register
-from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.rules import Broken, errors
-from pycute_xe.errors import CuteError
 
 TARGETS = ("pvc", "bmg")
 FLAGS = ("transpose", "vnni")
@@ -105,43 +101,3 @@ def test_dpas(target: str) -> None:
 def test_a_pitch_below_the_width_is_told_a_pitch_that_messages_take() -> None:
     fixes = [b.fix for b in Surface(0, 130, 8, 128).broken_rules("bmg")]
     assert fixes == ["make width 132", "make pitch 144"]
-
-
-PARTS = {"data_size": ("data", "size"), "address_bits": ("address", "bits")}
-PARTS |= {name: ("data", name) for name in ("vector", "transpose", "mask")}
-PARTS |= {name: ("address", name) for name in ("scale", "offset")}
-
-
-def lsc_mended(message: Message, fix: str) -> list[Message]:
-    """The message with each of the values that a way out names; none for what is no figure."""
-    if not fix.startswith("make "):
-        return []  # several fields at once: that nearest() is legal is tested with the rules
-    words = fix.removeprefix("make ").replace("data size", "data_size").split(" ", 1)
-    name = words[0] if words[0] != "exec" else "exec_size"
-    told = words[1].removeprefix("size ").replace("address bits", "")
-    if name not in PARTS | {"exec_size": 0, "sfid": 0} or "at " in told:
-        return []
-    values: list[Any] = [int(v) if v.isdigit() else v for v in told.split(" or ")]
-    if name == "transpose":
-        values = [value == "given" for value in values]
-    if name not in PARTS:
-        return [replace(message, **{name: value}) for value in values]
-    part, field = PARTS[name]
-    return [
-        replace(message, **{part: replace(getattr(message, part), **{field: value})})
-        for value in values
-    ]
-
-
-@settings(max_examples=40)
-@given(messages())
-@pytest.mark.long
-def test_messages_of_lsc(message: Message) -> None:
-    for broken in message.check("pvc"):
-        old = {b.rule for b in message.check("pvc")} - {broken.rule}
-        try:
-            tried = lsc_mended(message, broken.fix)
-        except CuteError:  # what cannot be built is refused by name
-            continue
-        after = [{b.rule for b in other.check("pvc")} - old for other in tried]
-        assert after == [set()] * len(tried), (str(message), broken)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from compiled_cases import filled, held_against_run, needs_compiler
+from compiled_cases import RECORDED, filled, held_against_run, needs_compiler
 from compiled_kernels import ULPS, Case, spilled
 from family_gemms import Row, rows, twins
 from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import ToolError
+from pycute_xe.native.toolchain import toolchain_for
 
 # Types, orders, and an epilogue where the configuration has none.
 WANTED = (
@@ -65,5 +66,7 @@ def test_the_compiler_refuses_the_tall_transposed_blocks_that_check_warns_of() -
     kernel = row("s8", "s32", "ccrr", True).kernel()
     rules = {found.broken.rule for found in cx.check(kernel, "pvc").findings}
     assert "transpose-column-bytes" in rules
+    with pytest.raises(ToolError, match="column bytes is 128"):
+        cx.native.compile(kernel, compiler=RECORDED)
     with pytest.raises(ToolError, match="block2d cols"):
-        cx.native.compile(kernel)
+        toolchain_for("pvc", RECORDED).assembled(cx.emit(kernel), "pvc", "-cl-std=CL2.0")

@@ -46,6 +46,7 @@ from pycute_xe.arch.lsc.legality import (
     use_quantities,
 )
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts, block_text, message_text
+from pycute_xe.arch.lsc.rewriting import hint, same_elements, wider
 from pycute_xe.arch.rules import Broken, Rule, nearest, refuse, rules
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, ShapeError
@@ -164,7 +165,8 @@ def _nearest(
             best = cost, candidate
     if best is None:
         operands = {"message": message, "target": target}
-        raise refuse("nearest", operands, cast("Any", message).check(target))
+        judge = broken_block_rules if hasattr(message, "block") else broken_rules
+        raise refuse("nearest", operands, judge(cast("Any", message), target))
     return best[1]
 
 
@@ -343,7 +345,11 @@ class Message(MessageParts):
         >>> [broken.rule for broken in m.check("pvc")]
         ['transpose-exec']
         """
-        return broken_rules(self, target)
+        return self._with_hints(broken_rules(self, target), target)
+
+    def _with_hints(self, broken: Iterable[Broken], target: str | Target) -> tuple[Broken, ...]:
+        known = known_target(target)
+        return tuple(rule.with_fix(partial(hint, self, rule, known)) for rule in broken)
 
     def advice(self, target: str | Target) -> tuple[Broken, ...]:
         """Return what the document recommends otherwise, though no rule demands it.
@@ -354,7 +360,15 @@ class Message(MessageParts):
         >>> [found.condition for found in m.advice("pvc")]
         ['exec size is 16, must be 32']
         """
-        return advice_on(self, target)
+        known = known_target(target)
+        able = (advice for advice in advice_on(self, target) if self._takes(advice, known))
+        return self._with_hints(able, known)
+
+    def _takes(self, advice: Broken, target: Target) -> bool:
+        """Whether a message that takes an advice moves what this one does."""
+        if advice.rule == "whole-width":
+            return bool(wider(self, target))
+        return advice.rule == "single-channel" or bool(same_elements(self, target, advice.rule))
 
     def nearest(self, target: str | Target) -> Message:
         """Return the legal message that differs least from this one; itself, if legal.

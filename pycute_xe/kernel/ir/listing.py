@@ -188,18 +188,19 @@ def line_in(kernel: Program, statement: ir.Statement) -> str:
     >>> [line_in(gemm, s) for s in gemm.statements() if isinstance(s, ir.Reorder)][0]
     'reorder   tArA → tCrA  moves nothing'
     """
+    text = line(statement)
     if not isinstance(statement, ir.Reorder):
-        return line(statement)
+        return text
     source, to = (kernel.fragment(n) for n in (statement.source, statement.destination))
-    same, renaming = is_identity(statement.slots), renamings(kernel).get(to.name)
+    renaming = renamings(kernel).get(to.name)
     if source.value_type != to.value_type:
         verb = "converts"
     elif renaming is not None:
         verb = "moves nothing" if renaming.moves_nothing else "renames registers"
     else:
-        verb = "copies" if same else ""
-    how = verb if same else f"{verb} by {statement.slots}".strip()
-    return f"reorder   {source.name} → {to.name}  {how}"
+        verb = "copies" if is_identity(statement.slots) else ""
+    head, by, slots = text.partition("  by ")
+    return f"{head}  {verb}{by[1 + (not verb) :]}{slots}" if by else f"{head}  {verb}"
 
 
 def _lines(kernel: Program, body: tuple[ir.Statement, ...], level: int) -> Iterator[str]:
