@@ -21,6 +21,7 @@ from pycute_xe.kernel.spec.expression import Slot, leaves
 from pycute_xe.kernel.spec.specification import without_value
 from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import name_fault
 
 __all__ = ["FITS", "check_names", "check_program", "check_statement"]
 
@@ -206,7 +207,9 @@ def check_names(kernel: Program) -> None:
         if name in kernel.sizes:
             raise unfit(kernel, {"name": name}, f"{name} is an extent too", "rename one")
     for name in variables:
-        if name in (*kernel.sizes, SUBGROUP_INDEX, ELEMENT_INDEX) or not name.isidentifier():
+        if (fault := name_fault(name)) is not None:
+            raise unfit(kernel, {"variable": name}, *fault)
+        if name in (*kernel.sizes, SUBGROUP_INDEX, ELEMENT_INDEX):
             taken = "an extent" if name in kernel.sizes else "not free for a variable"
             raise unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
 

@@ -36,7 +36,7 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.parts import in_one_pass, operand_copy, store_reorder
 from pycute_xe.kernel.kinds.scalars import demand_scalars
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
-from pycute_xe.kernel.spec.equations import parse
+from pycute_xe.kernel.spec.equations import demand_names, parse
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -425,6 +425,7 @@ def _output(epilogue: Tail, key: str) -> tuple[str, str]:
 def _body(text: str, letter: str) -> str:
     """Return the text of what is summed over the other index."""
     other = _OTHER[letter]
+    demand_names(text, "epilogue")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):

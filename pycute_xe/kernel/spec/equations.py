@@ -35,11 +35,12 @@ from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import AnyClaim, Claim
 from pycute_xe.numeric import as_numeric, numerics
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import name_fault, typed
 
 __all__ = [
     "Reader",
     "parse",
+    "demand_names",
     "tree_of",
     "Notation",
     "read_claim",
@@ -77,12 +78,20 @@ def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
     try:
         if _nests(text):
             raise RecursionError
+        demand_names(text, operation)
         return read(ast.parse(text.replace("[]", "").strip(), mode="eval").body)
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
         why = _unread(text, error) if isinstance(error, (SyntaxError, ValueError)) else TOO_DEEP
         raise KernelError(operation, {"text": text[:80]}, *why) from error
+
+
+def demand_names(text: str, operation: str) -> None:
+    """Raise `KernelError` for a name in a text that Python would read as another one."""
+    for word in re.findall(r"\w+", text):
+        if not word.isascii() and word.isidentifier() and (fault := name_fault(word)) is not None:
+            raise KernelError(operation, {"text": text[:80]}, *fault)
 
 
 _PAIRS = {"(": ")", "[": "]"}

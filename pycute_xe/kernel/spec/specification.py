@@ -35,7 +35,7 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.table_operands import check_tables, drawn
 from pycute_xe.kernel.spec.tables import Assumption, Tickets
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import checked_fields, typed
+from pycute_xe.signatures import checked_fields, name_fault, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = [
@@ -59,6 +59,9 @@ class Claim:
         """Turn a number into an expression, and check how deep it nests."""
         object.__setattr__(self, "value", as_expression(self.value))
         check_depth("Claim", {"output": self.output}, self.value)
+        for name in self.indices:
+            if (fault := name_fault(name)) is not None:
+                raise KernelError("Claim", {"output": self.output, "index": name}, *fault)
 
     @property
     def variables(self) -> tuple[str, ...]:
