@@ -11,12 +11,10 @@ import inspect
 import re
 import sys
 import types
-import unicodedata
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache, partial, wraps
-from keyword import iskeyword
 from typing import (
     Any,
     Literal,
@@ -40,7 +38,6 @@ __all__ = [
     "is_own",
     "leaves_of",
     "levels_of",
-    "name_fault",
     "named_instead",
     "types_decide",
     "types_in",
@@ -62,24 +59,6 @@ MOST_PLACES = sys.maxsize
 MOST_LEVELS = 100
 """How deep tuples may nest: layouts and text that nest deeper are refused, and arguments with which
 Python's own limit is met."""
-
-
-def name_fault(name: object) -> tuple[str, str] | None:
-    """Return what keeps a value from being a name, and a name instead; None of a name.
-
-    The one rule for every name that a user declares: a name is what a text names it by. Python
-    reads a text with its identifiers normalised (NFKC), and its keywords are no names.
-
-    >>> name_fault("bias"), name_fault("lambda")
-    (None, ("the name 'lambda' is a keyword of Python", 'write "lambda_"'))
-    """
-    if not isinstance(name, str) or not name.isidentifier():
-        return "the name is not an identifier", "use letters, digits and _"
-    if iskeyword(name):
-        return f"the name {quoted(name)} is a keyword of Python", f'write "{name}_"'
-    if (read := unicodedata.normalize("NFKC", name)) != name:
-        return f"the name {quoted(name)} is read as {quoted(read)} in a text", f'write "{read}"'
-    return None
 
 
 def levels_of(value: Any) -> int:

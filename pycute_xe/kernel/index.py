@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from pycute_xe.errors import KernelError, quoted
-from pycute_xe.signatures import STUMBLES, blame, name_fault, typed
+from pycute_xe.naming import name_fault
+from pycute_xe.signatures import STUMBLES, blame, typed
 
 __all__ = [
     "ELEMENT_INDEX",

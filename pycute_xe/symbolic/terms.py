@@ -12,7 +12,7 @@ from zlib import crc32
 import sympy  # pyright: ignore[reportMissingTypeStubs]
 
 from pycute_xe.errors import InputError
-from pycute_xe.signatures import name_fault
+from pycute_xe.naming import name_fault
 
 __all__ = [
     "Expr",

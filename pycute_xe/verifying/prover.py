@@ -26,7 +26,7 @@ from pycute_xe.verifying.regions import Region, session
 from pycute_xe.verifying.tickets import given_tickets, undrawn
 from pycute_xe.verifying.verdict import BUDGET, UNITS, Failure, Proof, Verdict, demand_budget
 
-__all__ = ["BUDGET", "prove", "verify_here", "given_sizes"]
+__all__ = ["BUDGET", "REAL", "prove", "verify_here", "given_sizes"]
 
 # ------------------------------------------------------------ unrolling
 # Kernels with loops written out, where no form is known of what loops make.

@@ -17,7 +17,7 @@ import pycute_xe as cx
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Claim, Fragment, Index, Loop, Operand, Shared
 from pycute_xe.kernel.spec.equations import parse
-from pycute_xe.signatures import name_fault
+from pycute_xe.naming import name_fault
 
 NO_NAMES = ("ﬁ", "µ", "ſ", "ℌ", "ｘ", "xⁿ", "lambda", "for", "None", "a b", "", "1x", "x-y")
 NAMES = ("fi", "μ", "s", "H", "λ", "größe", "lambda_", "x1", "_x")

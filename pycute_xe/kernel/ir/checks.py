@@ -20,8 +20,8 @@ from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some,
 from pycute_xe.kernel.spec.expression import Slot, leaves
 from pycute_xe.kernel.spec.specification import without_value
 from pycute_xe.layout import Layout, cosize, size
+from pycute_xe.naming import name_fault
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import name_fault
 
 __all__ = ["FITS", "check_names", "check_program", "check_statement"]
 

@@ -10,8 +10,9 @@ from typing import Literal
 
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.index import Index, as_index
+from pycute_xe.naming import name_fault
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import checked_fields, name_fault, typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = ["Fragment", "Operand", "Order", "Role", "Shared", "matrix", "bind_sizes", "shape_of"]
 

@@ -53,6 +53,7 @@ from pycute_xe.kernel.spec.functions import function
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, cosize, size
+from pycute_xe.naming import is_slip
 from pycute_xe.numeric import Numeric, as_numeric, is_exact
 
 __all__ = ["Frame", "Tail"]
@@ -245,6 +246,7 @@ class Tail:
                     "index it alike everywhere",
                 )
             return
+        self._demand_no_slip(name)
         self.inputs[name] = operand
         if names and set(names) - set(frame.indices[: len(frame.lead)]):
             self._load(operand, names)
@@ -254,6 +256,17 @@ class Tail:
                 {"operand": name},
                 f"{name} has one element for each of {', '.join(names)}",
                 "use a vector of m or n, a matrix, or a scalar",
+            )
+
+    def _demand_no_slip(self, name: str) -> None:
+        """Refuse a new input whose name is one of another input with a letter slipped."""
+        if name in self.frame.types:
+            return
+        near = next((known for known in self.inputs if is_slip(name, known)), None)
+        if near is not None:
+            wrong = f"{name} would be an input beside {near}, of which it is a slip of a letter"
+            raise KernelError(
+                "epilogue", {"operand": name}, wrong, f"write {near}, or another name"
             )
 
     def _load(self, operand: Operand, names: tuple[str, ...]) -> None:

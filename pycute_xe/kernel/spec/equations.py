@@ -34,8 +34,9 @@ from pycute_xe.kernel.spec.expression import (
 from pycute_xe.kernel.spec.functions import FUNCTIONS, REDUCTIONS, function
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import AnyClaim, Claim
+from pycute_xe.naming import name_fault
 from pycute_xe.numeric import as_numeric, numerics
-from pycute_xe.signatures import name_fault, typed
+from pycute_xe.signatures import typed
 
 __all__ = [
     "Reader",

@@ -34,8 +34,9 @@ from pycute_xe.kernel.spec.recurrences import Jump, Recurrence, Rules
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.table_operands import check_tables, drawn
 from pycute_xe.kernel.spec.tables import Assumption, Tickets
+from pycute_xe.naming import name_fault
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import checked_fields, name_fault, typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import glance, shown
 
 __all__ = [
