@@ -14,7 +14,7 @@ def name_fault(name: object) -> tuple[str, str] | None:
     """Return what keeps a value from being a name, and a name instead; None of a name.
 
     The one rule for every name that a user declares: a name is what a text names it by. Python
-    reads a text with its identifiers normalised (NFKC), and its keywords are no names.
+    reads a text with its identifiers normalised (NFKC), and a keyword of Python is not a name.
 
     >>> name_fault("bias"), name_fault("lambda")
     (None, ("the name 'lambda' is a keyword of Python", 'write "lambda_"'))

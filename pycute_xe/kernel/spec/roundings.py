@@ -69,9 +69,9 @@ _watched: ContextVar[Roundings | None] = ContextVar("_watched", default=None)
 @contextmanager
 def watching() -> Generator[Roundings]:
     """Note what is rounded and what overflows meanwhile."""
-    token = _watched.set(found := Roundings())
+    token = _watched.set(roundings := Roundings())
     try:
-        yield found
+        yield roundings
     finally:
         _watched.reset(token)
 
@@ -79,16 +79,16 @@ def watching() -> Generator[Roundings]:
 def computed(name: str, arguments: Sequence[Any], dtype: Any = None) -> Any:
     """Return what a function makes of arrays, in a type; note its roundings where they are watched.
 
-    >>> with watching() as found:
+    >>> with watching() as roundings:
     ...     _ = computed("add", [np.float32(1e30), np.float32(3)], np.float32)
-    >>> print(found.worst["add"])
+    >>> print(roundings.worst["add"])
     add(1.00000002e+30, 3) is rounded to 1.00000002e+30, off by 3
     """
     values = np.asarray(function(name, len(arguments)).meaning(np, *arguments))
     if dtype is not None:
         values = values.astype(dtype, copy=False)
-    if (found := _watched.get()) is not None and values.dtype.kind == "f" and values.size:
-        found.add(_worst(name, arguments, values))
+    if (roundings := _watched.get()) is not None and values.dtype.kind == "f" and values.size:
+        roundings.add(_worst(name, arguments, values))
     return values
 
 
@@ -108,7 +108,14 @@ def _worst(name: str, arguments: Sequence[Any], values: Any) -> Rounding:
 def _exact(name: str, given: Sequence[Any], result: Any) -> Any:
     """Return by how much a result is off: of sums exactly, of others in wider numbers."""
     if name == "add":
-        swapped: Any = np.abs(given[0]) < np.abs(given[1])
-        large, small = (np.where(swapped, given[1 - i], given[i]) for i in (0, 1))
-        return cast("Any", large - result) + small
+        return _sum_off(given[0], given[1], result)
     return np.asarray(function(name, len(given)).meaning(np, *given)).astype(np.longdouble) - result
+
+
+def _sum_off(left: Any, right: Any, result: Any) -> Any:
+    """Return by how much a sum is off, from the larger of its numbers on."""
+    swapped: Any = np.abs(left) < np.abs(right)
+    large, small = (
+        cast("Any", np.where(swapped, *pair)) for pair in ((right, left), (left, right))
+    )
+    return large - result + small
