@@ -195,7 +195,9 @@ class KernelBuilder(Draft):
     def _demand_along(self, memory: Operand, length: int, at: tuple[Index, ...]) -> None:
         """Refuse a vector that is read along one mode and whose tiles step along another one."""
         steps = [i for i, index in enumerate(at) if _steps_by(index, length)]
-        if length == 1 or not steps or memory.contiguous in steps:
+        if length == 1 or not steps or at[memory.contiguous].is_constant:
+            return
+        if memory.contiguous in steps:
             return
         mode = memory.modes[memory.contiguous]
         wrong = f"{length} values are read along {mode}, and its tiles step along "
@@ -569,7 +571,8 @@ class KernelBuilder(Draft):
 
 def _steps_by(index: Index, length: int) -> bool:
     """Whether an index steps by whole tiles of a length."""
-    return any(factor % length == 0 for _, factor in index.terms)
+    factors = [index.offset, *(factor for _, factor in index.terms)]
+    return not index.is_constant and all(factor % length == 0 for factor in factors)
 
 
 def _place(at: At) -> tuple[Index, ...]:
