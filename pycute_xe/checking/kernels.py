@@ -28,6 +28,7 @@ from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import doing, living
+from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.ir.weaving import woven
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
@@ -332,8 +333,17 @@ def judge_kernel(
     if kernel.shared:
         judge_fences(kernel, findings)
         judge_shared_memory(kernel, findings)
+    judge_indices(kernel, findings)
     judge_resources(kernel, len(body.copies), findings)
     _demand(body)
+
+
+def judge_indices(kernel: Kernel, findings: Findings) -> None:
+    """Judge whether coordinates and the integers of indices fit the bits that hold them."""
+    if (far := too_far(kernel)) is None:
+        return
+    among = rules("block2d", "coordinate", findings.target.name)
+    findings.judge(far.where, among, {"coordinate": far.farthest}, "use indices below 2**31")
 
 
 def _demand(body: Body) -> None:

@@ -33,7 +33,8 @@ from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot, Where
-from pycute_xe.kernel.spec.functions import OF_INTEGERS, function, reduction
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, reduction
+from pycute_xe.kernel.spec.roundings import computed
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
@@ -119,8 +120,7 @@ class _Evaluation:
         if self.dtype.kind == "i" and value.function not in OF_INTEGERS:
             raise self.fraction(value)
         arguments = [self.of(argument) for argument in value.arguments]
-        result = function(value.function, len(arguments)).meaning(np, *arguments)
-        return np.asarray(result).astype(self.dtype, copy=False)
+        return computed(value.function, arguments, self.dtype)
 
     def taken(self, array: NDArray[Any], value: Expression) -> NDArray[Any]:
         """Widen a leaf; integers come from integers alone."""

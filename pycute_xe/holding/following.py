@@ -75,8 +75,19 @@ from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait, walk
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import at_least, chooses, doing, mixes
+from pycute_xe.kernel.ir.reach import too_far
 
-__all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
+__all__ = [
+    "FAR",
+    "HOLDS",
+    "Around",
+    "Followed",
+    "Read",
+    "Write",
+    "demand_reach",
+    "follow",
+    "placed",
+]
 
 # ------------------------------------------------------------ recurring
 # Loops closed for a run: sums where a trip only adds, recurrences where it does more.
@@ -221,6 +232,7 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     """
     for statement in kernel.statements():  # refused by name, whatever else stays undecided
         HOLDS[statement]
+    demand_reach(kernel)
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     memory = loaded_back(kernel, asked) if form == "proof" else {}
@@ -232,6 +244,12 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
         (name, walker.state[name]) for name in memory if name in walker.state
     )
     return walker.followed
+
+
+def demand_reach(kernel: Kernel) -> None:
+    """Raise `UndecidableError` for an index that the hardware's 32 bits do not hold."""
+    if (far := too_far(kernel)) is not None:
+        raise undecided(f"{far}, and an index has 32 bits with a sign", "use indices below 2**31")
 
 
 @HOLDS.of(ir.Fill)

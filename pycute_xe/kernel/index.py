@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from pycute_xe.errors import KernelError, quoted
+from pycute_xe.identifiers import name_fault
 from pycute_xe.signatures import STUMBLES, blame, typed
 
 __all__ = [
@@ -32,14 +33,14 @@ __all__ = [
 
 
 def checked_name(name: object) -> None:
-    """Raise `KernelError` unless a name is None or an identifier."""
-    if name is not None and not (isinstance(name, str) and name.isidentifier()):
-        raise KernelError(
-            "Index",
-            {"name": name},
-            "the name of an index is an identifier",
-            'write Index("k"), and compute with it: Index("k")*2',
-        )
+    """Raise `KernelError` unless a name is None or what `name_fault` takes for a name."""
+    if name is None or (fault := name_fault(name)) is None:
+        return
+    wrong, fix = fault
+    if not (isinstance(name, str) and name.isidentifier()):
+        wrong = "the name of an index is an identifier"
+        fix = 'write Index("k"), and compute with it: Index("k")*2'
+    raise KernelError("Index", {"name": name}, wrong, fix)
 
 
 def checked_integer(operation: str, value: object) -> int:

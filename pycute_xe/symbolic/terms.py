@@ -6,13 +6,13 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from keyword import iskeyword
 from typing import Any, TypeAlias, cast
 from zlib import crc32
 
 import sympy  # pyright: ignore[reportMissingTypeStubs]
 
 from pycute_xe.errors import InputError
+from pycute_xe.identifiers import name_fault
 
 __all__ = [
     "Expr",
@@ -164,8 +164,7 @@ class Assumed:
         """Refuse texts that are not names and assumptions that nothing meets."""
         given = {k: v for k, v in vars(self).items() if v is not None}
         name = cast("object", self.name)
-        is_name = isinstance(name, str) and name.isidentifier() and name.isascii()
-        if not is_name or iskeyword(self.name):
+        if name_fault(name) is not None or not self.name.isascii():
             wanted = "a name must be letters, digits and _, and not a keyword of Python"
             raise InputError("symbol", given, wanted, 'symbol("M")')
         if type(self.multiple_of) is not int or self.multiple_of < 1:

@@ -30,6 +30,7 @@ from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part, kept_as
 from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.roundings import watching
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
 from pycute_xe.trials.edge_tables import are_there_tables
@@ -50,7 +51,7 @@ from pycute_xe.trials.replays import shown, together
 from pycute_xe.trials.work import work_of_subgroup
 from pycute_xe.verifying.least import LONGEST
 from pycute_xe.verifying.points import all_looked_up
-from pycute_xe.verifying.prover import prove
+from pycute_xe.verifying.prover import REAL, prove
 from pycute_xe.verifying.verdict import BUDGET, UNITS, Proof, Run, Tried, Verdict
 
 __all__ = ["REPORT", "trial", "verify_kernel"]
@@ -82,6 +83,10 @@ class Contradiction:
     output: str
     words: str
     counterexample: Counterexample | None = None
+    numbers: tuple[float, float] | None = None
+    """What was found, and what is claimed."""
+    rounding: str = ""
+    """The rounding or the overflow that explains it, where real arithmetic is assumed."""
 
 
 def trial(
@@ -124,7 +129,7 @@ def trial(
             reasons.append(f"the claim takes more memory than there is at {_at(sizes)}")
             continue
         if words is not None:
-            return Tried(tuple(runs)), words
+            return Tried(tuple(runs)), _explained(asked, chosen, words)
         of = groups_in(kernel, sizes)
         runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, of))
     why = [*filter(None, dict.fromkeys(reasons)), *(() if nan_behind else unmet(kernel, fixed))]
@@ -268,11 +273,21 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
         for operand in kernel.outputs:
             differing = _differs(asked, machine, operand.name, part, at)
             if differing is not None:
-                words, index = differing
+                words, index, numbers = differing
                 place = f"at {_at(sizes)}, with {asked.words}"
                 shown_at = _place(asked, f"{operand.name} values", words, operand.name, index)
-                return Contradiction(operand.name, f"{place}: {words}", shown_at)
+                return Contradiction(operand.name, f"{place}: {words}", shown_at, numbers)
     return None
+
+
+def _explained(asked: Asked, chosen: _Chosen, wrong: Contradiction) -> Contradiction:
+    """Run a problem that came out wrong once more, and note what rounds or overflows in it."""
+    if wrong.numbers is None:
+        return wrong
+    with watching() as roundings:
+        again = _ran(asked, chosen)
+    step = roundings.explaining(*wrong.numbers) if again is not None else None
+    return wrong if step is None else replace(wrong, rounding=str(step))
 
 
 def _place(
@@ -290,8 +305,8 @@ def _place(
 
 def _differs(
     asked: Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
-) -> tuple[str, tuple[int, ...]] | None:
-    """Return in words where an output is wrong first, and its index."""
+) -> tuple[str, tuple[int, ...], tuple[float, float] | None] | None:
+    """Return in words where an output is wrong first, its index, and both numbers."""
     kernel = asked.kernel
     if kernel.computes is None:
         return None
@@ -313,7 +328,11 @@ def _differs(
     try:
         wanted = compute_part(kernel.computes, inputs, asked.sizes, name, window)
     except InputError as error:  # a place that is claimed twice, an element outside
-        return f"what is claimed has no value: {error.condition}", tuple(w.start for w in window)
+        return (
+            f"what is claimed has no value: {error.condition}",
+            tuple(w.start for w in window),
+            None,
+        )
     expected = kept_as(kernel.computes, wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
     claimed = claimed_part(kernel.computes, inputs, asked.sizes, name, window)
@@ -323,8 +342,10 @@ def _differs(
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     index = tuple(w.start + i for w, i in zip(window, place, strict=True))
     element = ", ".join(map(str, index))
-    words = f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}"
-    return words + " (inputs are NaN where nothing is claimed)" * asked.behind, index
+    numbers = float(actual[place]), float(expected[place])
+    digits = "g" if f"{numbers[0]:g}" != f"{numbers[1]:g}" else ".17g"
+    words = f"{name}[{element}] is {numbers[0]:{digits}}, claimed is {numbers[1]:{digits}}"
+    return words + " (inputs are NaN where nothing is claimed)" * asked.behind, index, numbers
 
 
 def _is_exact_at_edges(kernel: Kernel, value: Expression) -> bool:
@@ -384,6 +405,7 @@ def _at(sizes: Sizes) -> str:
 
 # ------------------------------------------------------------ verifier
 
+EXCLUDED = "the assumption of real arithmetic excludes"
 REPORT = "please report this kernel as a defect of pycute_xe"
 NO_TABLES = "no tables were found that meet what is assumed of them: assume less, or give sizes"
 
@@ -456,6 +478,8 @@ def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit:
     if wrong is None:
         return _tried_behind(kernel, fixed, replace(verdict, tried=tried), limit)
     reason = f"the proof says it is right, the machine contradicts it {wrong.words}: {REPORT}"
+    if wrong.rounding and any(one.startswith(REAL) for one in verdict.assumptions):
+        reason = f"a run differs {wrong.words}; {wrong.rounding}, which {EXCLUDED}"
     undone = f"{wrong.output} values"
     proofs = tuple(
         replace(proof, answer="undecided", reason=reason)

@@ -10,10 +10,12 @@ from pycute_xe.clock import deadline, stopwatch
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.holding.arithmetic import computed_integers
 from pycute_xe.holding.contents import loops_named_in
+from pycute_xe.holding.following import demand_reach
 from pycute_xe.holding.loops import written_by
 from pycute_xe.holding.patience import DeadlineError, TooHardError, allowed, at_most, work_left
 from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
+from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.kernel.spec.recurrences import unfolded
@@ -25,7 +27,7 @@ from pycute_xe.verifying.regions import Region, session
 from pycute_xe.verifying.tickets import given_tickets, undrawn
 from pycute_xe.verifying.verdict import BUDGET, UNITS, Failure, Proof, Verdict, demand_budget
 
-__all__ = ["BUDGET", "prove", "verify_here", "given_sizes"]
+__all__ = ["BUDGET", "REAL", "prove", "verify_here", "given_sizes"]
 
 # ------------------------------------------------------------ unrolling
 # Kernels with loops written out, where no form is known of what loops make.
@@ -432,6 +434,8 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     overflow = "assumed" if computes is None else computes.overflow
     words = _words(kernel, fixed)
     verdict = Verdict(kernel.name, words, tuple(proofs), shown, spent, overflow=overflow)
+    if too_far(kernel) is not None:  # whatever it is written as
+        return verdict
     drawn = given_tickets(kernel, fixed, verdict, verify_here)
     planned = given_a_plan(kernel, fixed, drawn, verify_here)
     written = given_few_trips(kernel, fixed, planned, verify_here)
@@ -517,6 +521,7 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
     condition = ""
     questions.real.clear()
     try:
+        demand_reach(questions.kernel)
         failure = asked.find(questions)
         if failure is not None:
             condition = _condition(failure, asked, questions)

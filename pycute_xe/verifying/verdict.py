@@ -37,8 +37,7 @@ UNITS = 600_000
 
 def demand_budget(budget: object) -> None:
     """Raise `InputError` for what is not a positive amount of work."""
-    number = isinstance(budget, (int, float)) and not isinstance(budget, bool)
-    if not number or not budget > 0:
+    if not isinstance(budget, (int, float)) or isinstance(budget, bool) or not budget > 0:
         wrong = f"budget is {budget!r}, and a budget is a positive amount of counted work"
         raise InputError("verify", {"budget": budget}, wrong, "use budget=10")
 

@@ -175,6 +175,7 @@ class KernelBuilder(Draft):
         modes = modes_of(memory, copy)
         spread = Spread.of_copy(copy, modes)
         if isinstance(tiling, Spread) and min(tiling.tile) == 1:
+            self._demand_along(memory, max(tiling.tile), _place(at))
             spread = tiling
         wanted, kind, moves = spread, memory.value_type, False
         if isinstance(tiling, Share):
@@ -190,6 +191,20 @@ class KernelBuilder(Draft):
         if moves:
             self.reorder(name, last, wanted)
         self._spreads[name] = wanted
+
+    def _demand_along(self, memory: Operand, length: int, at: tuple[Index, ...]) -> None:
+        """Refuse a vector that is read along one mode and whose tiles step along another one."""
+        steps = [i for i, index in enumerate(at) if _steps_by(index, length)]
+        if length == 1 or not steps or at[memory.contiguous].is_constant:
+            return
+        if memory.contiguous in steps:
+            return
+        mode = memory.modes[memory.contiguous]
+        wrong = f"{length} values are read along {mode}, and its tiles step along "
+        wrong += f"{memory.modes[steps[0]]}"
+        order = "row" if steps[0] == len(at) - 1 else "col"
+        fix = f'store {memory.name} with order "{order}", or load a tile of {length} x 1'
+        raise self._refused({"operand": memory, "at": at}, wrong, fix)
 
     @line
     def prefetch(self, operand: Operand | str, tiling: Tiling, at: At) -> None:
@@ -509,10 +524,20 @@ class KernelBuilder(Draft):
         )
 
     def build(self, computes: str | None = None) -> Kernel:
-        """Return the kernel; refused are half a barrier, and fragments and operands without use."""
-        if computes is not None:
-            for line in computes.strip().splitlines():
+        """Return the kernel; refused are half a barrier, and fragments and operands without use.
+
+        What ``computes`` claims is the kernel's and not the builder's: it may be built again.
+        """
+        before = self._claims, self._tickets
+        try:
+            for line in (computes or "").strip().splitlines():
                 self.computes(line)
+            return self._built()
+        finally:
+            self._claims, self._tickets = before
+
+    def _built(self) -> Kernel:
+        """Return the kernel of what was written and claimed so far."""
         if self.unopened:
             raise self.unopened[0].never_opened()
         body = tuple(self._blocks[0].body)
@@ -542,6 +567,12 @@ class KernelBuilder(Draft):
             program.name, program.subgroups, program.operands, program.fragments, program.grid,
             body, claims if self._claims or self._assumed else None, program.shared,
         )  # fmt: skip
+
+
+def _steps_by(index: Index, length: int) -> bool:
+    """Whether an index steps by whole tiles of a length."""
+    factors = [index.offset, *(factor for _, factor in index.terms)]
+    return not index.is_constant and all(factor % length == 0 for factor in factors)
 
 
 def _place(at: At) -> tuple[Index, ...]:

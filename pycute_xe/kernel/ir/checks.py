@@ -11,6 +11,7 @@ from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.converting import beyond
 from pycute_xe.errors import MOST_QUOTED, KernelError, quoted
+from pycute_xe.identifiers import name_fault
 from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
@@ -206,7 +207,9 @@ def check_names(kernel: Program) -> None:
         if name in kernel.sizes:
             raise unfit(kernel, {"name": name}, f"{name} is an extent too", "rename one")
     for name in variables:
-        if name in (*kernel.sizes, SUBGROUP_INDEX, ELEMENT_INDEX) or not name.isidentifier():
+        if (fault := name_fault(name)) is not None:
+            raise unfit(kernel, {"variable": name}, *fault)
+        if name in (*kernel.sizes, SUBGROUP_INDEX, ELEMENT_INDEX):
             taken = "an extent" if name in kernel.sizes else "not free for a variable"
             raise unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
 

@@ -9,6 +9,7 @@ from math import prod
 from typing import Literal
 
 from pycute_xe.errors import InputError, KernelError
+from pycute_xe.identifiers import name_fault
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import checked_fields, typed
@@ -220,10 +221,8 @@ def _not_text(modes: object) -> None:
 
 
 def _checked_name(what: str, name: object) -> None:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise KernelError(
-            what, {"name": name}, "the name is not an identifier", "use letters, digits and _"
-        )
+    if (fault := name_fault(name)) is not None:
+        raise KernelError(what, {"name": name}, *fault)
 
 
 def bind_sizes(

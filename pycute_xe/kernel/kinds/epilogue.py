@@ -21,6 +21,7 @@ from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
+from pycute_xe.identifiers import is_slip
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import (
@@ -36,7 +37,7 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.parts import in_one_pass, operand_copy, store_reorder
 from pycute_xe.kernel.kinds.scalars import demand_scalars
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
-from pycute_xe.kernel.spec.equations import parse
+from pycute_xe.kernel.spec.equations import demand_names, parse
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -245,6 +246,7 @@ class Tail:
                     "index it alike everywhere",
                 )
             return
+        self._demand_no_slip(name)
         self.inputs[name] = operand
         if names and set(names) - set(frame.indices[: len(frame.lead)]):
             self._load(operand, names)
@@ -254,6 +256,17 @@ class Tail:
                 {"operand": name},
                 f"{name} has one element for each of {', '.join(names)}",
                 "use a vector of m or n, a matrix, or a scalar",
+            )
+
+    def _demand_no_slip(self, name: str) -> None:
+        """Refuse a new input whose name is one of another input with a letter slipped."""
+        if name in self.frame.types:
+            return
+        near = next((known for known in self.inputs if is_slip(name, known)), None)
+        if near is not None:
+            wrong = f"{name} would be an input beside {near}, of which it is a slip of a letter"
+            raise KernelError(
+                "epilogue", {"operand": name}, wrong, f"write {near}, or another name"
             )
 
     def _load(self, operand: Operand, names: tuple[str, ...]) -> None:
@@ -425,6 +438,7 @@ def _output(epilogue: Tail, key: str) -> tuple[str, str]:
 def _body(text: str, letter: str) -> str:
     """Return the text of what is summed over the other index."""
     other = _OTHER[letter]
+    demand_names(text, "epilogue")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):

@@ -14,6 +14,7 @@ from math import inf
 from typing import TypeVar
 
 from pycute_xe.errors import KernelError, quoted
+from pycute_xe.identifiers import name_fault
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
@@ -40,6 +41,7 @@ from pycute_xe.signatures import typed
 __all__ = [
     "Reader",
     "parse",
+    "demand_names",
     "tree_of",
     "Notation",
     "read_claim",
@@ -77,12 +79,20 @@ def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
     try:
         if _nests(text):
             raise RecursionError
+        demand_names(text, operation)
         return read(ast.parse(text.replace("[]", "").strip(), mode="eval").body)
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
         why = _unread(text, error) if isinstance(error, (SyntaxError, ValueError)) else TOO_DEEP
         raise KernelError(operation, {"text": text[:80]}, *why) from error
+
+
+def demand_names(text: str, operation: str) -> None:
+    """Raise `KernelError` for a name in a text that Python would read as another one."""
+    for word in re.findall(r"\w+", text):
+        if not word.isascii() and word.isidentifier() and (fault := name_fault(word)) is not None:
+            raise KernelError(operation, {"text": text[:80]}, *fault)
 
 
 _PAIRS = {"(": ")", "[": "]"}

@@ -29,7 +29,8 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.functions import OF_INTEGERS, Reduction, function, reduction
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, Reduction, reduction
+from pycute_xe.kernel.spec.roundings import computed
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.numeric import Numeric
@@ -312,8 +313,7 @@ class _Scope:
         arguments = [self.value(argument) for argument in expression.arguments]
         if expression.function not in OF_INTEGERS:
             arguments = [argument.astype(np.float64) for argument in arguments]
-        values = function(expression.function, len(arguments)).meaning(np, *arguments)
-        return np.asarray(values)
+        return computed(expression.function, arguments)
 
     def rounded(self, expression: Rounded) -> NDArray[Any]:
         return _widened(convert(self.value(expression.body), expression.to))

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError, plural
+from pycute_xe.identifiers import name_fault
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
@@ -61,6 +62,9 @@ class Claim:
         """Turn a number into an expression, and check how deep it nests."""
         object.__setattr__(self, "value", as_expression(self.value))
         check_depth("Claim", {"output": self.output}, self.value)
+        for name in self.indices:
+            if (fault := name_fault(name)) is not None:
+                raise KernelError("Claim", {"output": self.output, "index": name}, *fault)
 
     @property
     def variables(self) -> tuple[str, ...]:
