@@ -22,6 +22,7 @@ from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.space import Group, grid_space, sample, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch, fetch_part
 from pycute_xe.executing.thread import Machine
+from pycute_xe.holding.arithmetic import computed_integers
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
@@ -29,7 +30,8 @@ from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part, kept_as
-from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.expression import Apply, Expression, parts
+from pycute_xe.kernel.spec.functions import CHOOSING, GREATEST_OR_LEAST
 from pycute_xe.kernel.spec.roundings import watching
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
@@ -349,10 +351,21 @@ def _differs(
 
 
 def _is_exact_at_edges(kernel: Kernel, value: Expression) -> bool:
-    """Whether a claim is compared at edge values: it moves them, or wraps integers alone."""
+    """Whether a claim is compared at edge values: it moves them, or wraps integers alone.
+
+    The size of the least integer overflows, which is assumed not to happen.
+    """
     wraps = kernel.computes is not None and kernel.computes.overflow == "wraps"
-    types = (x.value_type for x in (*kernel.operands, *kernel.fragments))
-    return is_moved(value) or (wraps and all(kind.kind != "float" for kind in types))
+    kinds = {x.value_type.kind for x in (*kernel.operands, *kernel.fragments)}
+    if wraps and "float" not in kinds:
+        return True
+    return is_moved(value) and (kinds == {"float"} or not _takes_sizes(value))
+
+
+def _takes_sizes(value: Expression) -> bool:
+    """Whether a function in an expression gives the size of a number."""
+    own = isinstance(value, Apply) and value.function in CHOOSING - GREATEST_OR_LEAST
+    return own or any(map(_takes_sizes, parts(value)))
 
 
 def _window(
@@ -533,6 +546,15 @@ def _replayed(kernel: Kernel, proof: Proof, false: str) -> Proof:
 def _unseen(kernel: Kernel, counterexample: Counterexample) -> str:
     """Say why a replay does not show a counterexample; empty where it does."""
     try:
-        return "" if shown(kernel, counterexample) else f"but a replay shows nothing: {REPORT}"
+        if shown(kernel, counterexample):
+            return ""
+        overflow = "assumed" if kernel.computes is None else kernel.computes.overflow
+        kinds = ", ".join(computed_integers(kernel))
+        if kinds and overflow == "assumed":
+            return (
+                f"but a replay shows nothing, since {kinds} overflows: "
+                'verify(kernel, overflow="wraps") decides what registers keep'
+            )
+        return f"but a replay shows nothing: {REPORT}"
     except CuteError as error:
         return f"which is not replayed: {error.condition}"
