@@ -211,7 +211,7 @@ def make_cotiled_copy(
     extents: tuple[Any, ...] = product_each(data_layout.shape)
     places = composition(make_identity_layout(extents), index)
     units = [tuple(int(i == j) for j in range(len(extents))) for i in range(len(extents))]
-    along = [image(composition(Layout(extents, unit), index)) for unit in units]
+    along: list[Any] = [image(composition(Layout(extents, unit), index)) for unit in units]
     tile = tuple(cosize(line) for line in along)
     if any(coalesce(line) != Layout(end) for line, end in zip(along, tile, strict=True)):
         raise DivisibilityError(
