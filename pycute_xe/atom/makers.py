@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.algebra import (
     coalesce,
@@ -212,8 +212,10 @@ def make_cotiled_copy(
     places = composition(make_identity_layout(extents), index)
     units = [tuple(int(i == j) for j in range(len(extents))) for i in range(len(extents))]
     along = [image(composition(Layout(extents, unit), index)) for unit in units]
-    tile = tuple(cosize(line) for line in along)
-    if any(coalesce(line) != Layout(end) for line, end in zip(along, tile, strict=True)):
+    tile: tuple[Any, ...] = tuple(cosize(cast("Layout", line)) for line in along)
+    if any(
+        coalesce(cast("Layout", line)) != Layout(end) for line, end in zip(along, tile, strict=True)
+    ):
         raise DivisibilityError(
             "make_cotiled_copy",
             given,

@@ -37,7 +37,7 @@ from pycute_xe.algebra import (
     nullspace,
     prepend_ones,
     right_inverse,
-    swizzled,
+    swizzled as _swizzled,
     zipped_divide,
     zipped_product,
 )
@@ -159,6 +159,10 @@ __all__ = [
     "zipped_product",
 ]
 
+# Operations on layouts, swizzled ones and tuples: overloads leave their kind open.
+swizzled: Any = _swizzled
+layouts: Any = plain
+
 # ------------------------------------------------------------ layouts and parts
 
 
@@ -209,7 +213,7 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> An
     >>> print(recast_layout(32, 64, Layout((4, 2))))
     (8,2):(1,8)
     """
-    return algebra.recast_layout(src_layout, old_type_bits, new_type_bits)
+    return swizzled.recast_layout(src_layout, old_type_bits, new_type_bits)
 
 
 @typed
@@ -303,7 +307,7 @@ def dice(src: Any, dicer: Coord) -> Any:
     >>> print(dice(Layout((4, 8), (8, 1)), (2, None)))
     (4):(8)
     """
-    return plain.dice(dicer, src)
+    return layouts.dice(dicer, src)
 
 
 @typed

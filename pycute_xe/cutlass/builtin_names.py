@@ -46,7 +46,7 @@ def parse_builtin_name(text: str) -> Block2DOp | None:
     >>> parse_builtin_name("intel_sub_group_2d_block_read_32b_8r8x2c")
     XE_LOAD_2D(32, 8, 16, 8)
     >>> parse_builtin_name("__spirv_Subgroup2DBlockLoadTransformINTEL(2, 16, 32, 1)")
-    XE_LOAD_2D_VNNI(16, 32, 16, 16)
+    XE_LOAD_2D_VNNI(16, 32, 16)
     """
     name = text.strip()
     if name.startswith(_OPENCL_START):

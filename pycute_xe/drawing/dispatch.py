@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.scene import Scene, marked, no_parts
-from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
+from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts, of_slice
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
+from pycute_xe.typing import Coord
 
 if TYPE_CHECKING:
     from pycute_xe.analysing import Analysis
@@ -61,6 +62,7 @@ def draw(
     view: str | None = None,
     mark: Counterexample | None = None,
     tables: Mapping[str, Any] | None = None,
+    coord: Coord = None,
 ) -> Drawing:
     """Return a drawing of who owns what: work-item T, value V, and the register byte.
 
@@ -77,7 +79,8 @@ def draw(
     instruction. A tensor of another project's layout (`dialects.layout_of`) is drawn whole,
     subgroups framed. A `Layout` or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several,
     in a mapping by name, stand side by side. ``colour`` is a function of an offset: equal numbers
-    modulo 16, equal colours; or such functions by name.
+    modulo 16, equal colours; or such functions by name. With ``coord``, a coordinate that holds
+    ``None``, the slice of a layout there is coloured and all else is not.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
     "zooms" of a tiled MMA or copy the whole work-group at one glance, its subgroups, their
     instructions or messages, and the work-items of one; "permutation" of a tiled MMA its parts
@@ -95,8 +98,8 @@ def draw(
     byte holds that element. Rows and columns are coordinates in the tile: A (m, k), B (k, n), D
     (m, n).
     Raises `ShapeError` for an operand that does not exist, a thing that cannot be drawn or one with
-    too many cells, `CoordError` for a subgroup that does not exist, `RankError` for layouts of
-    other ranks than 1 and 2. C++: ``print_latex``.
+    too many cells, `CoordError` for a subgroup that does not exist and a ``coord`` that does not
+    fit, `RankError` for layouts of other ranks than 1 and 2. C++: ``print_latex``.
 
     >>> import pycute_xe as cx
     >>> drawing = draw(cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16")), "A")
@@ -113,7 +116,9 @@ def draw(
     """
     if not isinstance(what, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("what is a name")  # which `typed` names
-    if isinstance(x, Layout | ComposedLayout | Mapping) or colour is not None:
+    if coord is not None:
+        scene = _sliced(cast("object", x), what, colour, view, coord)
+    elif isinstance(x, Layout | ComposedLayout | Mapping) or colour is not None:
         if tables is not None:
             from pycute_xe.drawing.of_rows import no_tables
 
@@ -125,6 +130,19 @@ def draw(
 
         scene = scene_of(x, what, subgroup, view, tables)
     return Drawing(scene if mark is None else marked(scene, mark.message, mark.element, mark.found))
+
+
+def _sliced(
+    x: object, what: str | None, colour: Colours | None, view: str | None, coord: Coord
+) -> Scene:
+    if isinstance(x, (Layout, ComposedLayout)) and what is None and colour is None and view is None:
+        return of_slice(x, coord)
+    raise ShapeError(
+        "draw",
+        {"x": type(x).__name__, "coord": coord},
+        "only one layout is drawn with a slice, without colours or a view",
+        "draw(layout, coord=(2, None))",
+    )
 
 
 def _coloured(x: object, what: str | None, colour: Colours | None, view: str | None) -> Scene:

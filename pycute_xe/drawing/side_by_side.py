@@ -11,13 +11,13 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.folding import folded
 from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Panel, Scene, make_panel
 from pycute_xe.drawing.tiles import arranged, in_tiles
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import ShapeError, plural
 from pycute_xe.grid import grid_of
 from pycute_xe.int_tuple import flatten_tuple, unflatten_tuple
-from pycute_xe.layout import Layout
-from pycute_xe.typing import is_tuple
+from pycute_xe.layout import Layout, size, slice_and_offset
+from pycute_xe.typing import Coord, is_tuple
 
-__all__ = ["Colour", "Colours", "coloured", "of_layouts"]
+__all__ = ["Colour", "Colours", "coloured", "of_layouts", "of_slice"]
 
 # ------------------------------------------------------------ of layout
 # A layout, plain or swizzled, as a grid of its offsets.
@@ -118,6 +118,32 @@ def coloured(
     if arrangement.tile == (0, 0) and view is None and isinstance(layout, ComposedLayout):
         return folded(scene)
     return in_tiles(scene, layout, arrangement)
+
+
+def of_slice(layout: Layout | ComposedLayout, coord: Coord) -> Scene:
+    """Return the grid of a layout in which only the slice at a coordinate is coloured.
+
+    Law: coloured are the cells whose coordinate is ``coord`` with some entries in place of its
+    ``None``. Raises `CoordError` where the coordinate does not fit, and as `of_layout`.
+
+    >>> of_slice(Layout((4, 8), (8, 1)), (2, None)).caption[-1]
+    'In colour: the 8 coordinates of (2,_).'
+    """
+    scene = of_layout(layout)
+    part, first = slice_and_offset(coord, Layout(layout.shape))
+    kept = {first + part(i) for i in range(size(part))}
+    panel = scene.panels[0]
+    cells = tuple(
+        cell if i in kept else replace(cell, colour=None) for i, cell in enumerate(panel.cells)
+    )
+    text = f"In colour: the {plural(len(kept), 'coordinate')} of {_slice_text(coord)}."
+    return replace(scene, panels=(replace(panel, cells=cells),), caption=(*scene.caption, text))
+
+
+def _slice_text(coord: Coord) -> str:
+    if is_tuple(coord):
+        return f"({','.join(map(_slice_text, coord))})"
+    return "_" if coord is None else str(coord)
 
 
 def _painted(scene: Scene, layout: Layout | ComposedLayout, colour: Colour) -> Scene:

@@ -79,6 +79,7 @@ class Operation:
 
 _ON_ANY = {
     "append": "any any bits?",
+    "append_ones": "any bits?",
     "as_f2": "any",
     "blocked_product": "any layout",
     "coalesce": "any shape?",
@@ -89,6 +90,8 @@ _ON_ANY = {
     "flat_product": "any tiler",
     "flatten": "any",
     "get": "any int*",
+    "get_nonswizzle_portion": "any",
+    "get_swizzle_portion": "any",
     "group": "any int int",
     "left_inverse": "any",
     "logical_divide": "any tiler",
@@ -96,6 +99,7 @@ _ON_ANY = {
     "max_common_layout": "any any",
     "max_common_vector": "any any",
     "prepend": "any any bits?",
+    "prepend_ones": "any bits?",
     "raked_product": "any layout",
     "recast_layout": "any int int",
     "right_inverse": "any",
@@ -126,7 +130,9 @@ _ON_PLAIN = {
     "is_injective": "any",
     "is_surjective": "any",
     "layout_add": "layout layout",
+    "make_layout_image_mask": "layout coord int",
     "make_layout_like": "layout",
+    "make_layout_tv": "layout layout",
     "nullspace": "layout",
     "sort": "layout",
     "tiler_to_layout": "tiler",
@@ -134,6 +140,8 @@ _ON_PLAIN = {
 _OF_LAYOUTS = {
     "coshape": "layout",
     "depth": "shaped",
+    "is_major": "shape strides",
+    "leading_dim": "shape strides",
     "dice": "coord layout",
     "make_identity_layout": "shape",
     "make_ordered_layout": "shape shape",

@@ -17,7 +17,7 @@ __all__ = ["is_major", "leading_dim"]
 def leading_dim(shape: Shape, stride: Stride) -> int | tuple[int, ...] | None:
     """Return the first leaf of stride 1 whose extent is not 1: its mode, or a path if it is nested.
 
-    ``None`` where there is none. A symbolic stride is not 1, and a symbolic extent is not either.
+    ``None`` if no leaf is one. A symbolic stride is not 1, and a symbolic extent is not either.
     Raises `CongruenceError` where the two nest differently. CuTe DSL: same name.
 
     >>> leading_dim((4, 8), (8, 1)), leading_dim((4, (2, 8)), (2, (1, 8))), leading_dim(4, 2)

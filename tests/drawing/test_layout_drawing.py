@@ -111,3 +111,28 @@ def test_notebooks_show_layouts_as_pictures_and_the_rest_as_text() -> None:
 )
 def test_the_caption_names_the_range_of_the_values(layout: Layout, said: str) -> None:
     assert cx.draw(layout).scene.caption == (said,)
+
+
+@every(
+    ("layout", "coord", "coloured"),
+    [
+        (Layout((4, 6), (6, 1)), (2, None), {12, 13, 14, 15, 16, 17}),
+        (Layout((4, 6), (6, 1)), (None, 1), {1, 7, 13, 19}),
+        (Layout(((2, 2), 3), ((1, 6), 2)), ((1, None), 2), {5, 11}),
+        (Layout((4, 2), (0, 0)), (1, 0), {0}),
+        (SWIZZLED, (3, None), {SWIZZLED(3, j) for j in range(8)}),
+    ],
+)
+def test_a_slice_is_coloured_alone(layout: Any, coord: Any, coloured: set[int]) -> None:
+    cells = cx.draw(layout, coord=coord).scene.panels[0].cells
+    shown = [cell for cell in cells if cell.colour is not None]
+    assert {int(cell.lines[0]) for cell in shown} == coloured
+    assert len(shown) == max(1, cx.size(cx.slice_(coord, Layout(layout.shape))))
+
+
+def test_slices_that_do_not_fit_are_rejected() -> None:
+    for options in ({"coord": (1, 2, None)}, {"coord": (1, None), "view": "grid"}):
+        with pytest.raises(CuteError):
+            cx.draw(Layout((4, 6)), **options)
+    with pytest.raises(CuteError):
+        cx.draw({"A": Layout(4)}, coord=(None,))

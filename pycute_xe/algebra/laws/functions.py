@@ -30,7 +30,9 @@ __all__ = [
     "make_identity_layout",
     "with_shape",
     "downcast",
+    "make_layout_image_mask",
     "make_layout_like",
+    "make_layout_tv",
     "make_ordered_layout",
     "recast_layout",
     "sort",
@@ -98,6 +100,57 @@ def _packed(
     return law.equal("the shape of the result", result.shape, "the shape", shape) or law.agree(
         shape, "result({c})", result, "the count before it", before
     )
+
+
+def make_layout_tv(
+    thr_layout: Layout, val_layout: Layout, result: tuple[Shape, Layout]
+) -> str | None:
+    """Judge ``make_layout_tv(thr_layout, val_layout)``: the tile, and where each value of it is.
+
+    Law: the place of (thread, value) in the tile is in the block to which ``thr_layout`` gives the
+    thread, and at the place in the block to which ``val_layout`` gives the value. CuTe DSL:
+    ``make_layout_tv``.
+
+    >>> make_layout_tv(Layout(2), Layout(3), ((6,), Layout((2, 3), (3, 1))))
+    >>> make_layout_tv(Layout(2), Layout(3), ((6,), Layout((2, 3), (1, 2))))
+    '(thread, value) (0,1) is at (2,), which is (0,2)'
+    """
+    tiler, tv = result
+    extents = [size(mode) for mode in val_layout] + [1] * (len(tiler) - len(val_layout))
+    for thread in range(size(thr_layout)):
+        for value in range(size(val_layout)):
+            place = idx2crd(tv(thread, value), tiler)
+            digits = [divmod(c, n) for c, n in zip(place, extents, strict=True)]
+            block = _at(thr_layout, [outer for outer, _ in digits])
+            inner = _at(val_layout, [rest for _, rest in digits])
+            if (block, inner) != (thread, value):
+                return (
+                    f"(thread, value) ({thread},{value}) is at {place}, which is ({block},{inner})"
+                )
+    return None
+
+
+def _at(layout: Layout, places: list[Any]) -> Any:
+    return layout(tuple(places[: len(layout)]) if is_tuple(layout.shape) else places[0])
+
+
+def make_layout_image_mask(layout: Layout, coord: Any, mode: int, result: int) -> str | None:
+    """Judge ``make_layout_image_mask(layout, coord, mode)``: the offsets along a mode as bits.
+
+    Law: bit ``o`` is set exactly where some index in place of entry ``mode`` gives the offset
+    ``o``. CuTe DSL: ``make_layout_image_mask``.
+
+    >>> make_layout_image_mask(Layout((2, 4), (1, 2)), (1, 0), 0, 0b11)
+    >>> make_layout_image_mask(Layout((2, 4), (1, 2)), (1, 0), 0, 0b1)
+    'bit 1 is 0, and the offset 1 is reached'
+    """
+    ends = range(size(layout[mode]))
+    reached = {layout((*coord[:mode], i, *coord[mode + 1 :])) for i in ends}
+    for bit in range(max(16, int(result).bit_length())):
+        if result >> bit & 1 != (bit in reached):
+            verb = "is" if bit in reached else "is not"
+            return f"bit {bit} is {result >> bit & 1}, and the offset {bit} {verb} reached"
+    return None
 
 
 def sort(layout: Layout, result: Layout) -> str | None:

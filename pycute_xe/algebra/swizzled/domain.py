@@ -126,8 +126,8 @@ def get_swizzle_portion(layout: Layout | ComposedLayout) -> Swizzle:
     """Return the swizzle of a layout; of a plain layout one that changes nothing.
 
     Law: ``X(c) == get_swizzle_portion(X)(X.offset + get_nonswizzle_portion(X)(c))``, the offset 0
-    without a swizzle. Raises `ShapeError` for what is no layout. C++, CuTe DSL: same name, which
-    give ``Sw<0,4,3>`` for a plain layout too.
+    without a swizzle. Raises `ShapeError` for a value that is not a layout. C++, CuTe DSL: same
+    name, which give ``Sw<0,4,3>`` for a plain layout too.
 
     >>> from pycute_xe.swizzle import Swizzle
     >>> print(get_swizzle_portion(ComposedLayout(Swizzle(2, 3, 3), 0, Layout(64))))
@@ -145,7 +145,7 @@ def get_swizzle_portion(layout: Layout | ComposedLayout) -> Swizzle:
 def get_nonswizzle_portion(layout: Layout | ComposedLayout) -> Layout:
     """Return the layout beneath a swizzle, or a plain layout itself.
 
-    Raises `ShapeError` for what is no layout. C++, CuTe DSL: same name.
+    Raises `ShapeError` for a value that is not a layout. C++, CuTe DSL: same name.
 
     >>> from pycute_xe.swizzle import Swizzle
     >>> print(get_nonswizzle_portion(ComposedLayout(Swizzle(2, 3, 3), 5, Layout((8, 8)))))
