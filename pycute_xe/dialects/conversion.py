@@ -12,7 +12,7 @@ from pycute_xe.dialects.tensors import Distributed
 from pycute_xe.dialects.triton import DotOperand
 from pycute_xe.errors import DTypeError, RankError, ShapeError
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import shown
 
 __all__ = ["Conversion", "convert"]
@@ -20,6 +20,7 @@ __all__ = ["Conversion", "convert"]
 Way = Literal["nothing", "registers", "shuffles", "slm"]
 
 
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class Conversion:
     """What a ``convert_layout`` costs. Made by `convert`.

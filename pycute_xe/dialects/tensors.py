@@ -94,6 +94,7 @@ class Distributed:
         """The values of a work-item."""
         return self._sizes[2]
 
+    @typed
     def element(self, subgroup: int = 0, lane: int = 0, value: int = 0) -> Place:
         """Return the coordinate of a work-item's value. Raises `CoordError` for what is not."""
         if isinstance(self.encoding, (XeGpuLayout, XeGpuSlice)):
@@ -140,6 +141,7 @@ class Distributed:
                     owners.setdefault(element, []).append((subgroup, lane, value))
         return {element: tuple(places) for element, places in owners.items()}
 
+    @typed
     def owners(self, element: Place) -> tuple[Place, ...]:
         """Return all (subgroup, lane, value) that own an element."""
         return self.by_element.get(tuple(element), ())

@@ -16,10 +16,11 @@ from pycute_xe.atom import (
     TiledCopy,
     TiledMma,
 )
-from pycute_xe.cutlass import LegacyCopyAtom, as_subject
+from pycute_xe.cutlass import LegacyCopyAtom, as_atom
 from pycute_xe.dialects import Distributed
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
+from pycute_xe.naming.subjects import Named, subject_of
 from pycute_xe.signatures import typed
 from pycute_xe.trials.enumerating import enumerated, has_arrays
 from pycute_xe.verifying.verdict import BUDGET, Verdict
@@ -38,7 +39,7 @@ Verified = (
     | LinearOp
     | Dpas
     | Distributed
-    | str
+    | Named
 )
 
 
@@ -55,6 +56,7 @@ def verify(
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
 
+    ``kernel`` may be text that names one, or a file: "gemm", "XE_…", "kernel.json".
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
@@ -98,12 +100,13 @@ def verify(
     >>> print(verify("XE_2D_U16x8x16_LD_N", row="v", column="(t + 1) % 16").counterexample.message)
     value 0 of work-item 0 is said to be (0, 1), and is (0, 0)
     """
+    kernel = subject_of("verify", kernel)
     if feeds is not None:
         if any(given is not None for given in (row, column, unit_bits, params)):
             wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
             raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
-    subject: Any = as_subject(kernel)
+    subject: Any = as_atom(kernel)
     formula = row is not None or column is not None or unit_bits is not None
     _demand_use(subject, {"row": row} if formula else {}, params)
     # What has symbols has brought their package.
