@@ -100,8 +100,12 @@ def _arguments(text: str, listed: str) -> dict[str, Any]:
     fix = "give arguments by name, as literals: gemm(a='col', stages=3)"
     try:
         call = ast.parse(f"f{listed}", mode="eval").body
-        is_one = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        if is_one and not call.args and all(k.arg for k in call.keywords):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and not call.args
+            and all(k.arg for k in call.keywords)
+        ):
             return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         wrong = "the arguments of the kind cannot be read"

@@ -43,10 +43,11 @@ def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
             "numbers must be given by the names of symbols",
             'substitute(layout, {"M": 512}) or substitute(layout, M=512)',
         )
-    known, named = names_in(value), {**(given or {}), **more}
-    unknown = more.keys() - known
-    if known and named and not known & named.keys():
-        unknown = named.keys()
+    known = names_in(value)
+    named: dict[str, Any] = {**cast("Mapping[str, Any]", given or {}), **more}
+    unknown = set(more) - known
+    if known and named and not known & set(named):
+        unknown = set(named)
     if unknown:
         raise InputError(
             "substitute",
