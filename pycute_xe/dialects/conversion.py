@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
@@ -52,7 +53,7 @@ class Conversion:
     def __str__(self) -> str:
         """The way in words, and the bases that differ."""
         match self.way:
-            case "nothing" if self.src.linear == self.dst.linear:
+            case "nothing" if not self._differing():
                 first = "nothing moves: both are one layout"
             case "nothing":
                 first = "nothing moves: each register of dst is the same register of src"
@@ -142,29 +143,47 @@ def _steps(src: LinearLayout, dst: LinearLayout, staying: tuple[str, ...]) -> Li
     """Return from where places come if some stay as they are; None where these do not suffice.
 
     A bit of a place that stays leads to one element on each side: what lies between the two must be
-    reached by the other places of ``src``.
+    reached by the other places of ``src``. A bit of another place stays, too, where registers alone
+    reach what lies between.
     """
     sizes = {name: src.size(name) for name in src.ins}
     if any(dst.size(name) > sizes.get(name, 1) for name in staying):
         return None
-    free = [(name, bit) for name in src.ins if name not in staying for bit in _bits(src, name)]
-    solver = Solver(src.flat(src.basis(name)[bit]) for name, bit in free)
+    free = _Reach(src, tuple(name for name in src.ins if name not in staying))
+    registers = _Reach(src, ("register",))
     solved: dict[str, list[tuple[int, ...]]] = {}
     for name in dst.ins:
         solved[name] = []
         for bit, vector in enumerate(dst.basis(name)):
-            place = dict.fromkeys(sizes, 0)
-            wanted = dst.flat(vector)
-            if name in staying:
-                place[name] = 1 << bit
-                wanted ^= src.flat(src.basis(name)[bit])
-            picked = solver.solve(wanted)
-            if picked is None:
+            wanted, place = dst.flat(vector), None
+            if (name != "register" and bit in _bits(src, name)) or name in staying:
+                reach = free if name in staying else registers
+                place = reach.place(wanted ^ src.flat(src.basis(name)[bit]), {name: 1 << bit})
+            if place is None and name not in staying:
+                place = free.place(wanted, {})
+            if place is None:
                 return None
-            for index, (other, other_bit) in enumerate(free):
-                place[other] |= (picked >> index & 1) << other_bit
-            solved[name].append(tuple(place.values()))
+            solved[name].append(place)
     return LinearLayout(solved, sizes)
+
+
+class _Reach:
+    """The elements that some places of a layout reach, and by which of their bits."""
+
+    def __init__(self, layout: LinearLayout, names: tuple[str, ...]) -> None:
+        self.names = layout.ins
+        self.bits = [(name, bit) for name in names for bit in _bits(layout, name)]
+        self.solver = Solver(layout.flat(layout.basis(name)[bit]) for name, bit in self.bits)
+
+    def place(self, element: int, start: Mapping[str, int]) -> tuple[int, ...] | None:
+        """Return the place of a flat element beside a start; None where it is out of reach."""
+        picked = self.solver.solve(element)
+        if picked is None:
+            return None
+        place = dict.fromkeys(self.names, 0) | dict(start)
+        for index, (name, bit) in enumerate(self.bits):
+            place[name] |= (picked >> index & 1) << bit
+        return tuple(place.values())
 
 
 def _bits(layout: LinearLayout, name: str) -> range:
