@@ -87,8 +87,8 @@ def read_kind(text: str) -> Kernel:
     Arguments are given by name, as literals of Python. Raises `InputError` for others, and as
     `default_kernel` does.
 
-    >>> read_kind("gemm(a='col')").operand("A").order
-    'col'
+    >>> print(read_kind("gemm(a='col')").operand("A"))
+    A[M,K] bf16 column-major
     """
     match = _CALL.fullmatch(text.strip())
     if match is None:

@@ -60,7 +60,7 @@ def read_text(text: str, op: Any = None, value_type: Any = None) -> Any:
     >>> read_text("gem")
     Traceback (most recent call last):
     pycute_xe.errors.InputError: read(text='gem'): the text is not the name of an atom, a kind \
-of kernel, an operation, a file or a layout. Way out: did you mean gemm?
+of kernel, an operation, a file or a layout. Way out: did you mean gemm, get, sgmv?
     """
     words = text.strip()
     if words in ("", "-"):
