@@ -188,6 +188,7 @@ def test_a_path_names_a_file(tmp_path: Path) -> None:
     assert cx.draw(tmp_path / "gemm").title == "Layout 4:1"
 
 
+@pytest.mark.long
 def test_a_kind_stands_for_its_default_kernel() -> None:
     """Each kind is a kernel as it stands, or with the arguments that its refusal writes down."""
     for kind in sorted(set(KINDS) - {"from_cutlass"})[::8]:
@@ -261,6 +262,7 @@ def test_standard_input_is_read_as_any_text() -> None:
     assert "legal" in ran("check", "-", document).stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", ["atom name", "verify name", "diff one", "expression text"])
 def test_the_playground_and_every_text(field: str) -> None:
     kind, name = field.split()
