@@ -3,7 +3,7 @@
 Call number N of a seed is the same every time: ``--only N`` repeats it, traceback and all.
 Allowed are results, `CuteError`, and a `TypeError` of the call itself (too many arguments) or one
 that names an argument and a type. Each call may take 5 seconds of processor time and 2 GB more
-than there was.
+than there was; one that Python cannot interrupt ends its process after 10, and is reported.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import traceback
 import warnings
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any
 
 from fuzz_values import Subject, arguments, subjects
@@ -73,19 +74,27 @@ def allowed(error: BaseException, subject: Subject, given: tuple[Any, ...], name
         re.search(rf"\b{re.escape(name)}\b", message) for name in subject.signature.parameters
     )
     kinds = any(type(value).__name__ in message for value in (*given, *named.values()))
-    return bool(OWN_WORDS.search(message)) or (names and kinds)
+    is_operator = subject.name.rpartition(".")[2].startswith("__")
+    return (is_operator and bool(OWN_WORDS.search(message))) or (names and kinds)
 
 
 def attempt(
-    subject: Subject, given: tuple[Any, ...], named: dict[str, Any]
+    subject: Subject, given: tuple[Any, ...], named: dict[str, Any], hard: bool = False
 ) -> BaseException | None:
-    """Make one call; return what went wrong, if it did."""
+    """Make one call and look at its result; return what went wrong, if it did.
+
+    ``hard`` ends the process where the call cannot be interrupted.
+    """
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    if hard:
+        # No handler runs while C computes, as in a power of large integers.
+        signal.setitimer(signal.ITIMER_VIRTUAL, 2 * SECONDS)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             result = subject.call(*given, **named)
             with suppress(RecursionError):  # of Python's own, for values that hold deep tuples
                 repr(result)
+                str(result)
             if inspect.isgenerator(result):
                 next(result, None)
     except (KeyboardInterrupt, SystemExit):
@@ -94,6 +103,7 @@ def attempt(
         return error
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return None
 
 
@@ -108,14 +118,24 @@ def drawn(seed: int, number: int) -> tuple[Subject, tuple[Any, ...], dict[str, A
 
 def failures(seed: int, start: int, end: int) -> list[tuple[int, str]]:
     """Make a run of calls; return the numbers of those that failed, and how."""
+    return list(found(seed, start, end))
+
+
+def found(
+    seed: int, start: int, end: int, begin: Callable[[int], object] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Make a run of calls; yield the numbers of those that fail, and how.
+
+    ``begin`` is told the number of each call before it is made, which may end the process.
+    """
     signal.signal(signal.SIGPROF, stop)
-    found: list[tuple[int, str]] = []
     for number in range(start, end):
+        if begin is not None:
+            begin(number)
         subject, given, named = drawn(seed, number)
-        error = attempt(subject, given, named)
+        error = attempt(subject, given, named, begin is not None)
         if error is not None and not allowed(error, subject, given, named):
-            found.append((number, _told(error, subject)))
-    return found
+            yield number, _told(error, subject)
 
 
 def _told(error: BaseException, subject: Subject) -> str:
@@ -138,25 +158,38 @@ def _worker(options: Namespace) -> None:
     warnings.simplefilter("ignore")
     subjects()
     limit_memory()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, Path(options.at).open("wb", buffering=0) as at:
         os.chdir(folder)
-        for number, told in failures(options.seed, options.start, options.stop):
-            print(number, told.replace("\n", " ").encode("ascii", "backslashreplace").decode())
+
+        def begin(number: int) -> None:
+            at.seek(0)
+            at.write(f"{number:20}".encode())
+
+        for number, told in found(options.seed, options.start, options.stop, begin):
+            told = told.replace("\n", " ").encode("ascii", "backslashreplace").decode()
+            print(number, told, flush=True)
         os.chdir("/")
 
 
 def _chunk(options: Namespace, start: int) -> list[str]:
+    """Return what fails of a chunk; after a call that ends its process the rest is made in anew."""
     stop = min(start + CHUNK, options.start + options.calls)
-    command = [sys.executable, __file__, "--worker", f"--seed={options.seed}"]
-    command += [f"--start={start}", f"--stop={stop}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
-    except subprocess.TimeoutExpired:
-        return [f"{start} the calls from {start} to {stop} hang"]
-    if done.returncode:
+    lines: list[str] = []
+    while start < stop:
+        with NamedTemporaryFile() as at:
+            command = [sys.executable, __file__, "--worker", f"--seed={options.seed}"]
+            command += [f"--start={start}", f"--stop={stop}", f"--at={at.name}"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            reached = int(at.read().strip() or start)
+        lines += done.stdout.splitlines()
+        if not done.returncode:
+            break
         last = done.stderr.strip().splitlines()[-1:] or [f"signal {-done.returncode}"]
-        return [*done.stdout.splitlines(), f"{start} calls from {start} to {stop} end with {last}"]
-    return done.stdout.splitlines()
+        lines.append(
+            f"{reached} the process ends with {last[0]} by {drawn(options.seed, reached)[0].name}"
+        )
+        start = reached + 1
+    return lines
 
 
 def _report(lines: list[str], calls: int, seconds: float) -> None:
@@ -179,6 +212,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--stop", type=int, default=0)
+    parser.add_argument("--at", default=os.devnull, help="a file for the number of the call")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", type=int, help="repeat one call and show its traceback")
     parser.add_argument("--worker", action="store_true")

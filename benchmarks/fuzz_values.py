@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sympy
 
 import pycute_xe as cx
 
@@ -27,7 +28,11 @@ MODULES = (
     "pycute_xe.arch.lsc",
     "pycute_xe.atom",
     "pycute_xe.checking",
+    "pycute_xe.comparing",
     "pycute_xe.compat.pycute",
+    "pycute_xe.cutlass",
+    "pycute_xe.dialects",
+    "pycute_xe.differing",
     "pycute_xe.drawing",
     "pycute_xe.esimd",
     "pycute_xe.esimd.xmx",
@@ -35,6 +40,7 @@ MODULES = (
     "pycute_xe.explaining",
     "pycute_xe.kernel",
     "pycute_xe.machine",
+    "pycute_xe.naming",
     "pycute_xe.notation",
     "pycute_xe.printing",
     "pycute_xe.symbolic",
@@ -44,8 +50,14 @@ OWN = "pycute_xe"
 # What stands behind the notation of a value: called by name here, with what an operator may get.
 OPERATORS = (
     *("__call__", "__getitem__", "__setitem__", "__contains__", "__eq__", "__lt__", "__hash__"),
-    *("__add__", "__radd__", "__sub__", "__mul__", "__mod__", "__floordiv__", "__len__"),
-    *("__iter__", "__str__", "__repr__", "__bool__"),
+    *("__le__", "__gt__", "__ge__", "__ne__"),
+    *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__len__"),
+    *("__mod__", "__rmod__", "__floordiv__", "__rfloordiv__", "__divmod__", "__rdivmod__"),
+    *("__truediv__", "__rtruediv__", "__pow__", "__rpow__", "__matmul__", "__rmatmul__"),
+    *("__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "__invert__"),
+    *("__lshift__", "__rlshift__", "__rshift__", "__rrshift__", "__neg__", "__pos__", "__abs__"),
+    *("__iter__", "__str__", "__repr__", "__bool__", "__int__", "__float__", "__index__"),
+    *("__reversed__", "__format__", "__round__", "__trunc__", "__floor__", "__ceil__"),
 )
 
 
@@ -91,7 +103,7 @@ def good_values() -> dict[str, tuple[Any, ...]]:
     )
     tensors = (cx.make_tensor(np.arange(32), layouts[0]), cx.make_identity_tensor((4, 8)))
     arrays = (np.ones((5, 7), np.float32), np.ones((7, 3)), np.arange(4), np.float32(3))
-    numbers = (*range(-2, 18), 32, 64, 256, 1 << 20, 1 << 40, 10**30, cx.symbol("m"))
+    numbers = (*range(-2, 18), 32, 64, 256, 1 << 20, 1 << 40, 2**63, 10**30, cx.symbol("m"))
     texts = (
         *("A", "B", "C", "D", "row", "col", "bmg", "pvc", "bf16", "f32", "s8", "M", "free", "in"),
         *("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "(4,8):(8,1)", "fast", "memory"),
@@ -106,6 +118,9 @@ def good_values() -> dict[str, tuple[Any, ...]]:
         "Verdict": (*verdicts, verdicts[1].counterexample, run[1]),
         "Counterexample": (verdicts[1].counterexample,),
         **_parts_of_kernels(ended, copies),
+        **_tensors(),
+        "F2": (cx.F2(3), cx.F2(0), cx.as_f2(layouts[0]), cx.as_f2(swizzled[0])),
+        "Symbol": (cx.symbol("N"), cx.symbol("m", multiple_of=4), *map(sympy.Symbol, "xm")),
         "Atom": (mma.atom, *atoms),
         "Copy": (*copies, *atoms),
         "Dpas": (cx.XE_DPAS_TT(8, "f32", "bf16"),),
@@ -117,6 +132,7 @@ def good_values() -> dict[str, tuple[Any, ...]]:
         "int": numbers,
         "str": texts,
         "bool": (True, False),
+        "float": (2.5, 0.0, -1.5, float("nan"), float("inf"), 1e300),
         "Shape": ((4, 8), ((2, 2), 3), 8, (), (8, 4, 1), ((4, 4), (2, (3, 5)))),
         "IntTuple": ((1, 2), ((0, 1), 3), (None, 2), (8, 1), ((1, 2), (3, (4, 5)))),
         "Numeric": ("bf16", "f32", "s8", cx.as_numeric("f16")),
@@ -126,6 +142,20 @@ def good_values() -> dict[str, tuple[Any, ...]]:
             *({"C": "bf16"}, {"C": "col"}, {"E": "2*acc"}, {"D": 3}, {"acc": "acc"}, {3: "row"}),
         ),
         "Callable": (lambda *values: len(values), lambda *values: values[0]),
+    }
+
+
+def _tensors() -> dict[str, tuple[Any, ...]]:
+    """Layouts of other projects, tensors under them, and what it takes to convert them."""
+    text = "#xegpu.layout<lane_layout = [%d, %d], lane_data = [1, 1]>"
+    encodings = tuple(cx.dialects.parse(text % grid) for grid in ((1, 16), (16, 1)))
+    tensors = tuple(cx.dialects.layout_of(one, (16, 16)) for one in encodings)
+    made = cx.dialects.convert(*tensors)
+    return {
+        "Distributed": tensors,
+        "Encoding": encodings,
+        "LinearLayout": (tensors[0].linear, made.steps),
+        "Conversion": (made,),
     }
 
 
@@ -220,6 +250,16 @@ def junk() -> tuple[Any, ...]:
         *((None,), ((),), (1, (2, "x")), (1.0, 2), (True, 2), ("4", 8), nested(50), nested(1200)),
         *(1 << 62, 1 << 63, -(1 << 70), 10**400, (1 << 40, 1 << 40), tuple(range(300))),
         *(np.int64(4), np.float32(2), np.zeros(3), np.array(["a"]), np.array([None]), slice(None)),
+        *(int, float, type(None), type, len, abs, cx.Layout, (value for value in (1, 2)), iter([])),
+        *(
+            np.zeros((0, 3)),
+            np.zeros((2, 0)),
+            np.zeros(()),
+            np.arange(6).reshape(2, 3),
+            np.bool_(True),
+        ),
+        *(2**31, 2**32, 2**64 - 1, -(2**63), 1e300, sympy.Symbol("x"), sympy.Integer(4), sympy.oo),
+        *(frozenset(), bytearray(b"ab"), memoryview(b"ab"), complex(1, 1), lambda x: x, "0" * 400),
         *(slice(1, None, 2), Ellipsis, NotImplemented, Path("no/such"), ValueError("x")),
     )
 

@@ -11,7 +11,7 @@ import re
 from importlib import import_module
 from typing import Any
 
-from pycute_xe.typing import register_names, register_shower, register_source
+from pycute_xe.typing import register_documents, register_names, register_shower, register_source
 
 __version__ = "0.1.0"
 
@@ -55,6 +55,10 @@ def _of_name(text: str, *more: Any) -> Any:
     return import_module("pycute_xe.cutlass").get_atom(text, *more)
 
 
+def _of_document(text: str | bytes) -> Any:
+    return import_module("pycute_xe.files").from_json(text)
+
+
 def _in_notebook(value: Any) -> Any:
     return import_module("pycute_xe.drawing.notebook").bundle(value)
 
@@ -63,5 +67,7 @@ def _in_notebook(value: Any) -> Any:
 register_source("sympy", _from_sympy)
 # Atoms go by CUTLASS's names in calls of the floor below these names, too.
 register_names(_of_name)
+# So do documents, whose classes are those of all floors.
+register_documents(_of_document)
 # Values show themselves in notebooks by readers that they do not import.
 register_shower(_in_notebook)

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any, NoReturn
 
 from pycute_xe.errors import CoordError, ShapeError
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import shortly, typed
 from pycute_xe.typing import Symbolic, adopted, is_tuple
 
 __all__ = [
@@ -154,7 +154,12 @@ def _subtracts(value: Any) -> bool:
 
 
 def _negated(value: Any) -> Any:
-    return ArithTuple(_negated(part) for part in value) if is_tuple(value) else -value
+    if is_tuple(value):
+        return ArithTuple(_negated(part) for part in value)
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__neg__"):
+        given = {"right": shortly(value)}
+        raise ShapeError("-", given, "an entry is not an integer", "subtract coordinates")
+    return -value
 
 
 def _add(left: Any, right: Any) -> Any:

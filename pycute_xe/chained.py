@@ -20,8 +20,6 @@ from pycute_xe.typing import Coord, Shape, shown
 
 __all__ = ["Chained", "Function", "make_composed_layout"]
 
-Function: TypeAlias = "Layout | ComposedLayout | F2Layout | Chained"
-
 
 @dataclass(frozen=True, slots=True)
 class Chained:
@@ -116,3 +114,7 @@ def make_composed_layout(outer: Any, offset: Any, inner: Any) -> ComposedLayout 
     if isinstance(outer, Swizzle) and isinstance(inner, Layout):
         return ComposedLayout(outer, offset, inner)
     return Chained(outer, offset, inner)
+
+
+Function: TypeAlias = Layout | ComposedLayout | F2Layout | Chained
+"""A layout of any kind."""

@@ -243,3 +243,25 @@ class ToolError(CuteError):
 
 class UnfaithfulWarning(UserWarning):
     """A kernel runs whose atoms do something else than their layouts say."""
+
+
+MOST_BITS = 31
+"""Bits of an integer that no array is too small for."""
+_TOO_LARGE = re.compile(r"too (large|big|many)|[Mm]aximum|exceed|memory|out of bounds|range")
+
+
+def beyond(name: str, leaves: tuple[object, ...], error: BaseException) -> tuple[str, str] | None:
+    """Return what is wrong with leaves beyond what is computed with, and a hint; None if nothing.
+
+    Symbols of sympy are beyond any computation, large integers where the error is of their size.
+
+    >>> beyond("count", (1 << 70,), OverflowError())
+    ('count is too large', 'give count as an integer below 2**31')
+    """
+    if any(type(leaf).__module__.startswith("sympy") for leaf in leaves):
+        return f"{name} has symbols of sympy, and a number is needed", "use an integer or symbol(…)"
+    large = any(type(leaf) is int and leaf.bit_length() > MOST_BITS for leaf in leaves)
+    of_size = isinstance(error, (OverflowError, MemoryError)) or _TOO_LARGE.search(str(error))
+    if large and of_size:
+        return f"{name} is too large", f"give {name} as an integer below 2**{MOST_BITS}"
+    return None

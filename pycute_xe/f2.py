@@ -53,6 +53,8 @@ class F2:
     def __mul__(self, scale: int | F2) -> F2:
         """Multiply without carries."""
         left = scale.value if isinstance(scale, F2) else scale
+        if type(left) is not int:
+            return NotImplemented
         if left < 0:
             raise CoordError("F2", {"scale": left}, "a negative scale", "use 0 or more")
         total = 0

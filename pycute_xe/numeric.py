@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from pycute_xe.errors import DTypeError, quoted
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import shown
 
 __all__ = ["Numeric", "Row", "as_numeric", "numerics", "is_exact", "whole_to"]
@@ -14,6 +15,7 @@ __all__ = ["Numeric", "Row", "as_numeric", "numerics", "is_exact", "whole_to"]
 Kind = Literal["float", "signed", "unsigned"]
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Numeric:
     """An element type: its name, its width in bits and its kind.

@@ -27,7 +27,7 @@ from typing import (
     get_type_hints,
 )
 
-from pycute_xe.errors import CuteError, InputError, meant, quoted, type_words, with_article
+from pycute_xe.errors import CuteError, InputError, beyond, meant, quoted, type_words, with_article
 from pycute_xe.typing import is_tuple
 
 __all__ = [
@@ -445,6 +445,9 @@ def _slip(
         if what:
             fix = _way_out(name, value, annotation, function)
             return InputError(called, {name: shortly(value)}, f"{name} {what}", fix)
+    for name, value, _ in given:
+        if words := beyond(name, tuple(leaves_of(value)), error):
+            return InputError(called, {name: shortly(value)}, *words)
     return None
 
 

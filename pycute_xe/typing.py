@@ -36,6 +36,8 @@ __all__ = [
     "is_integer",
     "named",
     "naming",
+    "read_document",
+    "register_documents",
     "register_names",
     "register_shower",
     "register_source",
@@ -147,6 +149,28 @@ def named(value: Any, *more: Any) -> Any:
     (4, (8, 16, 16))
     """
     return _READERS[0](value, *more) if isinstance(value, str) else value
+
+
+_DOCUMENTS: list[Callable[..., Any]] = []
+
+
+def register_documents(read: Callable[..., Any]) -> None:
+    """Let `read_document` read documents by ``read``, which knows the values of higher floors.
+
+    >>> read = _DOCUMENTS[0]
+    >>> register_documents(read)
+    """
+    _DOCUMENTS[:] = [read]
+
+
+def read_document(text: str | bytes) -> Any:
+    """Return the value of a document, as ``from_json`` does and with what it raises.
+
+    >>> from pycute_xe.files import to_json
+    >>> read_document(to_json((4, 8)))
+    (4, 8)
+    """
+    return _DOCUMENTS[0](text)
 
 
 def glance(value: Any) -> str:

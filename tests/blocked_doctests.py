@@ -19,7 +19,12 @@ ROOMS = (
     *("drawing", "checking", "differing", "trials.claims", "trials.enumerating"),
 )
 """What lies below kernels, and what draws, explains, checks and compares it."""
-OF_KERNELS = ("checking.kernels", "differing.kernels", "drawing.operand_image")
+OF_KERNELS = (
+    "checking.kernels",
+    "explaining.kernels",
+    "differing.kernels",
+    "drawing.operand_image",
+)
 NEEDING = (
     "numpy",
     "sympy",
@@ -28,6 +33,8 @@ NEEDING = (
     "rich",
     "table(",
     "kernel.",
+    "default_kernel",
+    '"gemm',
     "symbol",
     "offsets(",
 )

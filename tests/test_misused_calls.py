@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from every import every
 
 import pycute_xe as cx
@@ -247,3 +248,46 @@ def test_descriptors_texts_and_coordinates_that_are_something_else() -> None:
         tensor(0, 1 << 63)
     swizzled: Any = cx.ComposedLayout(cx.Swizzle(2, 0, 3), 0, cx.Layout((8, 8), (1, 8)))
     assert pycute.cosize(swizzled) == 64
+
+
+@every(
+    ("call", "words"),
+    [
+        (lambda: cx.symbol("N") ** 2**63, "is not multiplied out"),
+        (lambda: (cx.symbol("N") + cx.symbol("M") + 1) ** 200, "is not multiplied out"),
+        (lambda: cx.symbol("N").at_least([]), "a list is not an integer"),
+        (lambda: cx.symbol("N").at_most("4"), "a str is not an integer"),
+        (lambda: cx.symbol("N").differs(2.5), "a float is not an integer"),
+        (lambda: cx.coalesce_z(3, (1,)), "layout is an int"),
+        (lambda: cx.image(np.zeros((0, 3))), "layout is an ndarray"),
+        (lambda: cx.is_bijective(type(None)), "layout is a type"),
+        (lambda: cx.functionally_equal(float, cx.Layout(4)), "a is a type"),
+        (lambda: cx.kernel.solve_tril(chunk=10**30), "chunk is above 2**24"),
+        (lambda: cx.kernel.moe_counts(2**63), "experts is above 2**24"),
+        (lambda: cx.kernel.rms_norm(2**62), "columns is above 2**24"),
+        (lambda: pycute.signum(sympy.Symbol("x")), "symbols of sympy"),
+        (lambda: get_target("bmg").grf_mode(sympy.Symbol("x")), "symbols of sympy"),
+        (lambda: pycute.right_inverse(cx.make_identity_layout((4, 4))), "steps of a coordinate"),
+        (lambda: cx.substitute(cx.Layout((cx.symbol("m"), 4)), {"nope": 3}), "does not occur"),
+        (lambda: cx.E(1) - ("x",), "an entry is not an integer"),
+        (lambda: cx.dialects.Conversion(1, 2, 3, "x", (), 4, 5, 6), "src is an int"),
+        (lambda: cx.Explanation("a", "b", ("c",)), "steps is a tuple"),
+    ],
+)
+def test_values_beyond_what_is_computed_with(call: Any, words: str) -> None:
+    """Huge integers, symbols of another package, types, empty arrays and wrong fields."""
+    with pytest.raises(CuteError, match=re.escape(words)):
+        call()
+
+
+def test_an_operator_says_what_it_does_not_take() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        cx.F2(3) * 2.5
+    assert cx.F2(3) * 2 == cx.F2(6)
+    assert cx.symbol("N") ** 3 == cx.symbol("N") * cx.symbol("N") * cx.symbol("N")
+
+
+def test_a_mapping_of_numbers_serves_layouts_that_name_some_of_its_symbols() -> None:
+    layout = cx.Layout((cx.symbol("m"), 4))
+    assert cx.substitute(layout, {"m": 8, "nope": 3}) == cx.Layout((8, 4))
+    assert cx.substitute(cx.Layout(4), {"m": 8}) == cx.Layout(4)

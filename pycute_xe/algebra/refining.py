@@ -16,6 +16,7 @@ from pycute_xe.typing import IntTuple, Mode, Shape, Tiler, is_tuple, naming
 __all__ = ["coalesce_z", "common_coarsening", "common_refinement", "hier_unzip"]
 
 
+@typed
 @naming
 def coalesce_z(layout: Layout, profile: IntTuple = None) -> Layout:
     """Return the same function of every integer with as few modes as its order allows, flat.

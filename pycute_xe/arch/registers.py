@@ -15,7 +15,7 @@ from pycute_xe.arch.target import Target, get_target
 from pycute_xe.errors import CoordError, CuteError, ShapeError, TargetError
 from pycute_xe.facts import rows_for
 from pycute_xe.layout import Layout, cosize, size
-from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.signatures import checked_fields, typed, typed_fields
 
 __all__ = ["RegisterMap", "Occupancy", "occupancy"]
 
@@ -39,7 +39,7 @@ class Room:
         return f"{self.groups} by {self.by} [{self.source}]"
 
 
-@typed_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """Work-groups that an Xe core keeps at once, by every limit that a source gives.

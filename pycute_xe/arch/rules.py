@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pycute_xe.errors import CuteError, LegalityError, TargetError
 from pycute_xe.facts import Row, rows, rows_for
+from pycute_xe.signatures import checked_fields
 
 __all__ = [
     "Broken",
@@ -39,6 +40,7 @@ Bound = int | str
 _KINDS = ("at_least", "at_most", "multiple_of", "one_of")
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Broken:
     """One rule that does not hold: its id, level, the condition in numbers, who says so, a fix.

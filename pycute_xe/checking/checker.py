@@ -34,14 +34,13 @@ from pycute_xe.checking.atoms import (
     judge_tiled_mma,
 )
 from pycute_xe.checking.report import Checked, Findings, Use
-from pycute_xe.cutlass import LegacyCopyAtom, read_name
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel
+from pycute_xe.naming.subjects import subject_of, takes
 from pycute_xe.signatures import typed
 
 __all__ = ["check"]
-
-WHAT = "a kernel, a tiled copy or MMA, an atom, an operation, a message, or the name of one"
 
 
 @typed
@@ -60,10 +59,11 @@ def check(
     sizes: Mapping[str, int] | None = None,
     strides: Mapping[str, int] | None = None,
 ) -> Checked:
-    """Judge a kernel, a copy, an MMA, an atom, a message or a name by the rules of a target.
+    """Judge a kernel, a copy, an MMA, an atom or a message by the rules of a target.
 
-    Every rule is a row with its source; the result is falsy when one refuses, and says what is
-    demanded of memory. Figures that are known are judged: strides and shape of a tensor that a
+    ``subject`` may be text that names one, or a file: "gemm", "XE_…", "kernel.json". Every
+    rule is a row with its source; the result is falsy when one refuses, and says what is demanded
+    of memory. Figures that are known are judged: strides and shape of a tensor that a
     tiled copy was built for; ``base``, ``width``, ``pitch`` (bytes), ``height`` (rows), ``x`` and
     ``y`` (elements of the message, rows) of a use of messages; of a kernel ``sizes`` (M, N, K) and
     ``strides`` (from row to row, in values), by name. An atom whose message moves other values
@@ -81,7 +81,7 @@ def check(
     ✗ XE_LOAD_2D<16,32,32,16>: pitch is 66, must be a multiple of 4 (pitch-4) [intel/...
     """
     _demand_order(subject, target)
-    asked = read_name(subject) if isinstance(subject, str) else subject
+    asked = subject_of("check", subject)
     machine = (message_target if isinstance(asked, Message) else get_target)(target)
     findings = Findings(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     if isinstance(asked, Kernel):
@@ -162,4 +162,4 @@ def _judge(x: Any, findings: Findings) -> None:
         case _:
             condition = "`check` has no rules for this type"
             given = {"x": type(x).__name__, "target": findings.target}
-            raise CuteError("check", given, condition, f"check {WHAT}")
+            raise CuteError("check", given, condition, f"check {takes('check')}")

@@ -32,6 +32,7 @@ __all__ = [
 UNITS = {"base": "bytes", "width": "bytes", "height": "rows", "pitch": "bytes", "x": "elements"}
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What a quantity must be: at least, at most, a multiple of; ``None`` leaves it open.
@@ -80,6 +81,7 @@ class Bounds:
         return ", ".join(words) or "any"
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Demand:
     """What one quantity must be: ``must`` by the loosest limits, ``better`` by all documents.

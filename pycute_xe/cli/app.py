@@ -21,12 +21,13 @@ from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
 from pycute_xe.cli.design_command import design_command
 from pycute_xe.cli.files import (
+    CLOSED,
     Extents,
     Order,
+    demand_output,
     json_text,
     picked,
-    read_document,
-    read_value,
+    read_subject,
     report,
     save_option,
     saved_document,
@@ -50,7 +51,6 @@ from pycute_xe.errors import CuteError, InputError
 from pycute_xe.expressions.reading import ExpressionError
 
 if TYPE_CHECKING:
-    from pycute_xe.arch.lsc import Block2DMessage, Message
     from pycute_xe.checking import Bounds, Checked, Demand, Finding, Held
     from pycute_xe.kernel import Kernel
 
@@ -130,7 +130,7 @@ LANGUAGES = ("opencl", "visa", "cute", "host", "program", "sycl", "xegpu")
 
 
 @click.command("emit")
-@click.argument("document", metavar="[FILE]", required=False)
+@click.argument("document", metavar="[NAME]", required=False)
 @click.option(
     "--to",
     type=click.Choice(LANGUAGES),
@@ -165,7 +165,8 @@ def emit_command(
 ) -> None:
     """Write a kernel in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a program to run.
 
-    The kernel is a GEMM of the options, or that of a document, FILE or - for standard input.
+    The kernel is a GEMM of the options, or what NAME is: a document, FILE.json or -, C++, or a kind
+    of kernel.
 
     \b
       pycute-xe emit --epilogue 'relu(acc + bias[n])' -o gemm.cl
@@ -177,26 +178,31 @@ def emit_command(
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.emitting import emit
 
-    _demand_one(document)
-    kernel = read_document(document) if document else _emit_command_kernel(**options)
+    of_options = document in (None, "gemm")
+    if document is not None and not of_options:
+        _demand_one(document)
+        kernel = read_subject("emit", document)
+    else:
+        kernel = _emit_command_kernel(**options)
     if saved_document(save, kernel):
         return
     text = emit(kernel, to, device)
     if output is None:
+        demand_output()
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
 
 
-def _demand_one(document: str | None) -> None:
-    """Refuse options that describe a GEMM beside a document that describes a kernel."""
+def _demand_one(document: str) -> None:
+    """Refuse options that describe a GEMM beside a name of another kernel."""
     context = click.get_current_context()
     apart = ("document", "to", "device", "output", "save")
-    for option in context.params if document else ():
+    for option in context.params:
         source = context.get_parameter_source(option)
         if option not in apart and source is click.core.ParameterSource.COMMANDLINE:
             name = {"kind": "type"}.get(option, option.replace("_", "-"))
-            condition = f"--{name} describes a GEMM, {document} is a document"
+            condition = f"--{name} describes a GEMM, {document} names a kernel"
             raise InputError("emit", {"document": document}, condition, f"leave --{name} out")
 
 
@@ -211,14 +217,10 @@ def _emit_command_kernel(
     stages: int,
     epilogue: str | None,
 ) -> Kernel:
-    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     from pycute_xe.kernel import gemm
-    from pycute_xe.numeric import as_numeric
+    from pycute_xe.naming import default_mma
 
-    numeric = as_numeric(kind)
-    wide = acc or ("f32" if numeric.kind == "float" else "s32")
-    m, n = subgroups
-    mma = workgroup_mma(XE_DPAS_TT(8, wide, numeric), tile, ((m, n, 1), (n, 1, 0)))
+    mma = default_mma(tile, subgroups, kind, acc)
     return gemm(mma, a, b, stages=stages, epilogue=epilogue, d_type=d_type)
 
 
@@ -243,16 +245,13 @@ def diff_command(a: str, b: str | None, operand: Any, target: str, json: bool) -
       pycute-xe diff XE_8x16x16_F32BF16BF16F32_TT 'XE_DPAS_TT<8,f32,bf16>' --operand B
       pycute-xe diff before.json after.json
 
-    Two atoms by name, two types of CUTLASS, or two documents (FILE.json) of one kind: kernels,
-    tilings, layouts, plans. One atom alone: what its layouts say, against what its messages leave
-    in registers.
+    Two names of values of one kind: atoms, types of CUTLASS, kinds of kernels, documents
+    (FILE.json), expressions of the layout algebra. One atom alone: what its layouts say, against
+    what its messages leave in registers.
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.differing import diff
 
-    values = (read_value(text, "atom") if text else None for text in (a, b))
-    one, other = (
-        text if value is None else value for text, value in zip((a, b), values, strict=True)
-    )
+    one, other = (read_subject("diff", text) if text else None for text in (a, b))
     difference = diff(one, other, operand, target=target)
     click.echo(json_text(asdict(difference)) if json else str(difference))
 
@@ -304,10 +303,11 @@ def check_command(
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Judge an atom, a message or a GEMM by the rules of a target; no arrays are needed.
+    """Judge an atom, a message or a kernel by the rules of a target; no arrays are needed.
 
-    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, gemm, C++ (the
-    type of a tiled MMA or copy, or what print() shows of one), or a document, FILE.json or -:
+    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, a kind of
+    kernel, C++ (the type of a tiled MMA or copy, or what print() shows of one), or a document,
+    FILE.json or -:
 
     \b
       pycute-xe check 'XE_LOAD_2D<16,32,32,16>' --target bmg --pitch 66
@@ -329,7 +329,7 @@ def check_command(
         sizes = gemm["sizes"] and dict(zip("MNK", gemm["sizes"], strict=True))
     else:
         _demand_gemm(name, gemm)
-        subject = _subject(name, value_type, op)
+        subject = read_subject("check", name, op, value_type)
     if saved_document(save, subject):
         return
     checked = check(subject, target, allow_unfaithful=allow_unfaithful, sizes=sizes, **use)
@@ -338,25 +338,12 @@ def check_command(
         raise click.exceptions.Exit(1)
 
 
-def _subject(name: str, value_type: str | None, op: str | None) -> Any:
-    """What C++ text stands for, or a name: its atom, if a type is told."""
-    from pycute_xe.cutlass import get_atom
-
-    written = read_value(name, "atom", op, value_type)
-    if written is not None:
-        return written
-    if op is not None:
-        raise InputError("check", {"op": op}, f"{name} is not a pasted print", "leave --op out")
-    return name if value_type is None else get_atom(name, value_type)
-
-
 def _kernel(value_type: str, gemm: dict[str, Any]) -> Any:
-    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     from pycute_xe.kernel import gemm as make_gemm
+    from pycute_xe.naming import default_mma
+    from pycute_xe.naming.kinds import SUBGROUPS, TILE
 
-    m, n = gemm["subgroups"] or (8, 4)
-    op = XE_DPAS_TT(8, "f32", value_type)
-    mma = workgroup_mma(op, gemm["tile"] or (256, 256, 32), ((m, n, 1), (n, 1, 0)))
+    mma = default_mma(gemm["tile"] or TILE, gemm["subgroups"] or SUBGROUPS, value_type)
     return make_gemm(mma, a=gemm["a"] or "row", b=gemm["b"] or "row")
 
 
@@ -381,7 +368,8 @@ def _demand_gemm(name: str, gemm: dict[str, Any]) -> None:
 def lsc_command(text: str, target: str, svg: Path | None, json: bool, verbose: bool) -> None:
     """Explain one LSC message: what it does, whether it is legal, its bytes, a drawing.
 
-    TEXT is a line of vISA, the bytes of one in hexadecimal, or the descriptor of a send:
+    TEXT is a line of vISA, the bytes of one in hexadecimal, or the descriptor of a send; a block
+    may lack its address, as the messages that pycute-xe atom prints:
 
     \b
       pycute-xe lsc 'lsc_load.ugm (M1,16) V13:d32x2 flat[V12]:a64'
@@ -398,21 +386,11 @@ def lsc_command(text: str, target: str, svg: Path | None, json: bool, verbose: b
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,8}", text.strip()):
         _show_descriptor(int(text, 16), machine.name, svg, json)
         return
-    message = _message(text)
+    message = read_subject("lsc", text)
     outcome = LscOutcome(message, machine, saved_drawing("lsc", svg, message))
     report(outcome, json, verbose)
     if not outcome.legal:
         raise click.exceptions.Exit(1)
-
-
-def _message(text: str) -> Message | Block2DMessage:
-    """The message of a text, or of bytes in hexadecimal."""
-    from pycute_xe.arch.lsc import decode, parse
-
-    digits = re.sub(r"\s", "", text)
-    if re.fullmatch(r"89[0-9a-fA-F]{2,}", digits) and len(digits) % 2 == 0:
-        return decode(bytes.fromhex(digits))
-    return parse(text)
 
 
 def _show_descriptor(desc: int, target: str, svg: Path | None, json: bool) -> None:
@@ -450,6 +428,7 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
+        _open_streams()
         _show_all_characters()
         try:
             result = super().invoke(ctx)
@@ -494,6 +473,8 @@ class Program(click.Group):
 
 _ARGUMENT = re.compile(r"""\b(\w+)=(["'][^"']*["'])""")
 
+_LEFT_OUT = re.compile(r"\bleave (\w+) out")
+
 
 def _by_options(message: str, options: list[str]) -> str:
     """Return a message whose way out names options of the command, where it names arguments."""
@@ -503,7 +484,25 @@ def _by_options(message: str, options: list[str]) -> str:
         name = f"--{given[1].replace('_', '-')}"
         return f"{name} {given[2]}" if name in options else given[0]
 
-    return f"{start}{way_out}{_ARGUMENT.sub(option, fix)}"
+    def left_out(match: re.Match[str]) -> str:
+        name = f"--{match[1].replace('_', '-')}"
+        return f"leave {name} out" if name in options else match[0]
+
+    return f"{start}{way_out}{_LEFT_OUT.sub(left_out, _ARGUMENT.sub(option, fix))}"
+
+
+def _open_streams() -> None:
+    """Give output that a shell has closed a place to go to: the exit status still answers.
+
+    Standard input stays closed, and is refused where it is read.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # The lowest free number: no file that is opened later becomes a standard stream.
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened == number and name != "stdin":
+                setattr(sys, name, os.fdopen(opened, "w", encoding="utf-8"))
+                CLOSED.add(name)
 
 
 def _show_all_characters() -> None:

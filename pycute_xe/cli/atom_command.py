@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pycute_xe.arch.target import get_target, grf_bytes
-from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.cli.files import (
     json_text,
     picked,
-    read_value,
+    read_subject,
     report,
     save_option,
     saved_document,
@@ -343,17 +343,13 @@ def atom_command(
 
 
 def _asked_atom(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
-    from pycute_xe.cutlass import get_atom
+    from pycute_xe.cutlass import as_atom, get_atom
 
-    written = None if stride else read_value(name, "atom", None, value_type)
-    if written is not None:
-        atom = getattr(written, "atom", written)
-        if isinstance(atom, (CopyAtom, LegacyCopyAtom, LinearCopyAtom, MmaAtom)):
-            return atom
-        condition = f"{type(atom).__name__} is not an atom"
-        raise InputError("atom", {"name": name}, condition, "give the document of an atom")
-    strides = {None: None, "row": ("ld", 1), "col": (1, "ld")}
-    return get_atom(name, value_type, strides[stride])
+    if stride is not None:
+        strides = {"row": ("ld", 1), "col": (1, "ld")}
+        return get_atom(name, value_type, strides[stride])
+    named = read_subject("atom", name, None, value_type)
+    return as_atom(named.atom if isinstance(named, (TiledCopy, TiledMma)) else named)
 
 
 def _demand_use(atom: AnyAtom, operand: str | None) -> None:

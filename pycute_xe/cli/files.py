@@ -8,6 +8,7 @@ import lzma
 import os
 import re
 import struct
+import sys
 import warnings
 import zipfile
 import zlib
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "CLOSED",
     "demand_folder",
+    "demand_output",
     "demand_writable",
     "figures_option",
     "is_same_file",
@@ -38,9 +41,9 @@ __all__ = [
     "picked",
     "report",
     "saved_drawing",
+    "standard_input",
     "svg_option",
-    "read_document",
-    "read_value",
+    "read_subject",
     "save_option",
     "saved_document",
     "Extents",
@@ -143,66 +146,42 @@ def report(outcome: Any, as_json: bool, *how: Any) -> None:
 
 
 # ------------------------------------------------------------ values
-# Arguments that are documents, or C++ text or files: types, prints of CuTe, configurations.
-
-_DOCUMENT = re.compile(r".*\.json", re.IGNORECASE)
-_SOURCE = re.compile(r".*\.(?:cpp|hpp|cc|h|inl|txt)", re.IGNORECASE)
-_SPACE = r"\s*(?:typename\s+)?(?:::)?(?:cute::)?"
-_HEADS = {
-    "atom": "TiledMMA|TiledMMAHelper|TiledCopy|MMA_Atom|Copy_Atom|using",
-    "layout": "Layout|ComposedLayout|Swizzle",
-}
+# Arguments that name a value, and documents that keep one.
 
 
-def read_value(text: str, kind: str, op: str | None = None, value_type: str | None = None) -> Any:
-    """Return the value of a file (see `read_document`), or of C++ text; ``None`` for other texts.
+def read_subject(verb: str, text: str, op: str | None = None, value_type: str | None = None) -> Any:
+    """Return the value that an argument names, as `subject_of` does; ``-`` is standard input.
 
-    ``kind`` is "atom" (tilings too) or "layout". Raises as `read_document` and `from_cute` do.
-
-    >>> print(read_value("Layout<_8>", "layout"), read_value("(4,8):(8,1)", "layout"))
-    8:1 None
+    ``op`` and ``value_type`` are those of `read_text`. Raises as these do.
     """
-    if text == "-" or _DOCUMENT.fullmatch(text) or _SOURCE.fullmatch(text):
-        return read_document(text, op, value_type)
-    if re.fullmatch(r"[\w./-]+\.[A-Za-z]\w*", text):
-        wrong = f"{text} is the name of a file, and not of a document"
-        way_out = "give FILE.json, FILE.hpp or a name such as XE_…"
-        raise InputError("read", {"file": text}, wrong, way_out)
-    if re.match(rf"{_SPACE}(?:{_HEADS[kind]})\b(?!\()", text) is None:
-        return None
-    return _of_cpp(text, op, value_type)
+    from pycute_xe.naming import read_content, read_text
+    from pycute_xe.naming.subjects import named_subject
+
+    if text == "-":
+        from pycute_xe.files import MOST_CHARACTERS
+
+        data = standard_input(MOST_CHARACTERS + 1)  # one more than is read, which is refused
+        return named_subject(verb, text, lambda: read_content(data, text, op, value_type))
+    return named_subject(verb, text, lambda: read_text(text, op, value_type))
 
 
-def read_document(where: str, op: str | None = None, value_type: str | None = None) -> Any:
-    """Return the value of a document in a file, or of one on standard input where it is -.
-
-    A file of C++ (.hpp, .cpp, .txt) holds a type, what CuTe prints, or a configuration of CUTLASS,
-    which is its kernel. Raises `InputError` as `from_json`, `from_cute` and `from_cutlass` do,
-    `OSError` for a file that cannot be read.
-    """
-    from pycute_xe.files import MOST_CHARACTERS, from_json
-
-    with click.open_file(where, "rb") as file:
-        data = file.read(MOST_CHARACTERS + 1)  # one more than is read, which is refused
-    if _SOURCE.fullmatch(where):
-        return _of_cpp(data.decode("utf-8", "replace"), op, value_type)
-    if op is not None or value_type is not None:
-        option, given = ("op", op) if op is not None else ("type", value_type)
-        condition = "a document says its operation and its types"
-        raise InputError("read", {option: given}, condition, f"leave --{option} out")
-    return from_json(data)
+def standard_input(most: int = -1) -> bytes:
+    """Return what standard input has, at most so many bytes. `InputError` where it is closed."""
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - closed by a shell
+        wrong = "standard input is closed"
+        raise InputError("read", {"file": "-"}, wrong, "name a file, or pipe a document in")
+    return sys.stdin.buffer.read(most)
 
 
-def _of_cpp(text: str, op: str | None, value_type: str | None) -> Any:
-    from pycute_xe.cutlass import from_cute
-    from pycute_xe.cutlass.configuration import CutlassType
+CLOSED = set[str]()
+"""Standard streams that were closed when the program began."""
 
-    value = from_cute(text, op=op, value_type=value_type)
-    if not isinstance(value, CutlassType):
-        return value
-    from pycute_xe.kernel import from_cutlass
 
-    return from_cutlass(value)
+def demand_output() -> None:
+    """Raise `InputError` where a product goes to standard output, and that is closed."""
+    if "stdout" in CLOSED:
+        wrong = "standard output is closed, and the product goes there"
+        raise InputError("write", {"file": "-"}, wrong, "name a file")
 
 
 def save_option(command: Command) -> Command:
@@ -220,6 +199,7 @@ def saved_document(where: str | None, value: Any) -> bool:
 
     text = to_json(value) + "\n"
     if where == "-":
+        demand_output()
         click.echo(text, nl=False)
         return True
     demand_folder("write", Path(where), "save")

@@ -1,4 +1,4 @@
-"""``pycute-xe verify``, ``run``, ``draw`` and ``explain``: what readers say of a document."""
+"""``pycute-xe verify``, ``run``, ``draw`` and ``explain``: what readers say of a value."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import click
 from pycute_xe.cli.files import (
     figures_option,
     read_array,
-    read_document,
-    read_value,
+    read_subject,
     saved_document,
     saved_drawing,
+    standard_input,
     svg_option,
     write_array,
 )
 from pycute_xe.errors import InputError, quoted
+from pycute_xe.naming.subjects import called
 
 if TYPE_CHECKING:
     from pycute_xe.kernel import Kernel
@@ -35,22 +36,11 @@ __all__ = [
 ]
 
 
-def _kernel_in(command: str, document: str) -> Kernel:
-    from pycute_xe.kernel import Kernel
-
-    value = read_document(document)
-    if not isinstance(value, Kernel):
-        condition = f"{document} is a document of {type(value).__name__}, not of Kernel"
-        fix = "write one with: pycute-xe gemm --save kernel.json"
-        raise InputError(command, {"document": document}, condition, fix)
-    return value
-
-
 # ------------------------------------------------------------ cost
 
 
 @click.command("cost")
-@click.argument("document", metavar="FILE")
+@click.argument("document", metavar="NAME")
 @click.argument("sizes", metavar="NAME=SIZE…", nargs=-1)
 @click.option("--device", default="bmg", show_default=True, help="A product, or a target.")
 @figures_option()
@@ -60,9 +50,11 @@ def cost_command(
 ) -> None:
     """Tell what a kernel does at a size, and bounds on how long a device takes for it.
 
-    FILE is what --save wrote, or C++ declarations of CUTLASS; - is standard input.
+    NAME is a kind of kernel, what --save wrote, or C++ declarations of CUTLASS; - is standard
+    input.
 
     \b
+      pycute-xe cost gemm M=4096 N=4096 K=4096
       pycute-xe gemm --save - | pycute-xe cost - M=4096 N=4096 K=4096 --device b70
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.costing import cost
@@ -77,7 +69,7 @@ def cost_command(
             wrong = f"{name} is given twice"
             raise InputError("cost", {"size": quoted(name)}, wrong, "give each size once")
         counts[name] = int(value)
-    estimate = cost(_kernel_in("cost", document), device, figures=figures, **counts)
+    estimate = cost(read_subject("cost", document), device, figures=figures, **counts)
     click.echo(str(estimate))
     if effects:
         click.echo("\n".join(f"  {effect}" for effect in estimate.effects().values()))
@@ -106,7 +98,7 @@ def calibrate_command(
     from pycute_xe.files import read_report
 
     every = {name: read_report(name) for name in reports}
-    measured = [_kernel_in("calibrate", name) for name in kernels]
+    measured = [read_subject("calibrate", name) for name in kernels]
     calibration = calibrate(every, measured, device)
     click.echo(str(calibration))
     if write is not None:
@@ -117,7 +109,7 @@ def calibrate_command(
 
 
 @click.command("mca")
-@click.argument("file", type=click.File("rb"), metavar="FILE")
+@click.argument("file", metavar="FILE")
 @click.option("--target", default="bmg", show_default=True, help="Whose machine code it is.")
 @click.option("--threads", default=4, show_default=True, help="Threads of an engine.")
 @click.option("--group", default=0, help="Threads that share a barrier; all, if left out.")
@@ -125,7 +117,7 @@ def calibrate_command(
 @click.option("--json", is_flag=True, help="Print a record.")
 @svg_option()
 def mca_command(
-    file: Any, target: str, threads: int, group: int, kernel: str, json: bool, svg: Path | None
+    file: str, target: str, threads: int, group: int, kernel: str, json: bool, svg: Path | None
 ) -> None:
     """Tell what machine code waits for, clock by clock.
 
@@ -136,33 +128,48 @@ def mca_command(
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.native import timing
 
-    data: bytes = file.read()
+    data = _machine_code(file)
     code = data if data.startswith(b"\x7fELF") else data.decode("utf-8", "replace")
     out = timing(code, target, threads, group=group, kernel=kernel)
     saved_drawing("mca", svg, out)
     click.echo(out.to_json() if json else str(out))
 
 
+def _machine_code(file: str) -> bytes:
+    """Return what a file has. Raises `InputError` for a name of anything but a file."""
+    from pycute_xe.naming import kind_of, read_text
+
+    if file == "-":
+        return standard_input()
+    if Path(file).exists():
+        return Path(file).read_bytes()
+    what = kind_of(read_text(file))
+    condition = f"{quoted(file)} names {called(what)}; mca takes a file of machine code"
+    raise InputError("mca", {"file": file}, condition, "write it with ocloc, or iga64 -d")
+
+
 # ------------------------------------------------------------ verify
 
 
 @click.command("verify")
-@click.argument("document", metavar="FILE")
+@click.argument("document", metavar="NAME")
 @click.option("--json", is_flag=True, help="Print the verdict as a document.")
 @click.option("--assumptions", is_flag=True, help="Say which assumptions on tables are needed.")
 def verify_command(document: str, json: bool, assumptions: bool) -> None:
-    """Prove the kernel of a document for all sizes, or say where it fails first.
+    """Prove a kernel for all sizes, or who owns what an atom moves; or say where it fails first.
 
-    FILE is what --save wrote, - is standard input. Exit status 0 if the kernel is proved, else 1;
-    with --assumptions 0 if all of them are needed.
+    NAME is a document, FILE.json or -, C++, a kind of kernel, or an atom. Exit status 0 if it is
+    proved, else 1; with --assumptions 0 if all of them are needed.
 
     \b
+      pycute-xe verify gemm
+      pycute-xe verify XE_2D_U16x32x16_LD_N
       pycute-xe gemm --tile 128x128x32 --subgroups 4x4 --save - | pycute-xe verify -
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.trials import needed_assumptions, verify
 
-    kernel = _kernel_in("verify", document)
-    verdict = needed_assumptions(kernel) if assumptions else verify(kernel)
+    subject = read_subject("needed_assumptions" if assumptions else "verify", document)
+    verdict = needed_assumptions(subject) if assumptions else verify(subject)
     if json:
         saved_document("-", verdict)
     else:
@@ -175,7 +182,7 @@ def verify_command(document: str, json: bool, assumptions: bool) -> None:
 
 
 @click.command("run")
-@click.argument("document", metavar="FILE")
+@click.argument("document", metavar="NAME")
 @click.argument("given", metavar="[NAME=VALUE]...", nargs=-1)
 @click.option("-o", "--output", metavar="[NAME=]FILE", multiple=True, help="Where an output goes.")
 @click.option("--dtype", help="Round inputs to this type first.")
@@ -197,17 +204,23 @@ def run_command(
     executor: Literal["fast", "reference"],
     json: bool,
 ) -> None:
-    """Run the kernel of a document on arrays, and say what it did.
+    """Run a kernel on arrays, and say what it did.
 
-    A VALUE is a file of an array (.npy, or file.npz:name), or a number for a scalar or an extent.
+    NAME is a kind of kernel, a document, FILE.json or -, or C++. A VALUE is a file of
+    an array (.npy, or file.npz:name), or a number for a scalar or an extent.
 
     \b
       pycute-xe run gemm.json A=A.npy B=B.npy -o D.npy --dtype bf16
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.drawing.saving import write_files
     from pycute_xe.executing import run
+    from pycute_xe.kernel import Kernel
 
-    kernel = _kernel_in("run", document)
+    kernel = read_subject("run", document)
+    if not isinstance(kernel, Kernel):
+        wrong = "the subject is a copy; the command run takes a kernel, and Python a copy's block"
+        way_out = f'write pycute_xe.run("{document}", A, at=(0, 0))'
+        raise InputError("run", {"document": document}, wrong, way_out)
     files = _files(kernel, output)
     values = dict(_value(kernel, one) for one in given)
     results, report = run(
@@ -271,14 +284,17 @@ def _listed(names: Any) -> str:
 @click.argument("what", required=False)
 @svg_option("-o")
 def draw_command(name: str, what: str | None, svg: Path | None) -> None:
-    """Draw a kernel, a tiling, an atom or a layout: who owns what.
+    """Draw a kernel, a tiling, an atom, a message or a layout: who owns what.
 
-    NAME is a document, FILE.json or -, or the name of an atom; WHAT an operand, such as B.
+    NAME is a document, FILE.json or -, C++, a kind of kernel, an atom, a message of vISA, or an
+    expression of the layout algebra; WHAT an operand, such as B.
 
     \b
       pycute-xe draw gemm.json B -o b.svg
+      pycute-xe draw gemm A
+      pycute-xe draw '(4,8):(8,1)'
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    value = _named(name)
+    value = read_subject("draw", name)
     if svg is None:
         from pycute_xe.drawing import draw
 
@@ -294,29 +310,23 @@ def draw_command(name: str, what: str | None, svg: Path | None) -> None:
 @click.option("--target", default="pvc", show_default=True, help="With --native: for which target.")
 @click.option("--code", metavar="WORDS", help="With --native: instructions of statements like it.")
 def explain_command(name: str, native: bool, target: str, code: str | None) -> None:
-    """Tell what a kernel does, line by line, or what an atom or a message is.
+    """Tell what a kernel does, line by line, or what an atom, a message or an operation is.
 
-    NAME is a document, FILE.json or -, or the name of an atom.
+    NAME is a document, FILE.json or -, C++, a kind of kernel, an atom, a message of vISA, or an
+    expression of the layout algebra.
 
     \b
+      pycute-xe explain gemm
+      pycute-xe explain 'composition((6,2):(8,2), (4,3):(3,1))'
       pycute-xe explain gemm.json --native --target bmg --code 'copy A'
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.explaining import explain
-    from pycute_xe.kernel import Kernel
-
     if native or code is not None:
         from pycute_xe.native import explain as explain_code
 
-        made = explain_code(_kernel_in("explain", name), target)
+        made = explain_code(read_subject("compile", name), target)
         click.echo(str(made) if code is None else made.code(code))
         return
-    value = _named(name)
-    click.echo(str(value if isinstance(value, Kernel) else explain(value)))
+    from pycute_xe.explaining import explain
 
-
-def _named(name: str) -> Any:
-    """The value of a document or of C++ text, or the atom of a name."""
-    from pycute_xe.cutlass import get_atom
-
-    value = read_value(name, "atom")
-    return get_atom(name) if value is None else value
+    # An expression is explained by its outermost operation, which its value does not have.
+    click.echo(str(explain(read_subject("explain", name) if name == "-" else name)))

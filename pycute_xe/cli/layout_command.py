@@ -13,7 +13,7 @@ from pycute_xe.algebra.swizzled import cosize
 from pycute_xe.basis import Basis
 from pycute_xe.cli.files import (
     picked,
-    read_value,
+    read_subject,
     report,
     save_option,
     saved_document,
@@ -21,11 +21,12 @@ from pycute_xe.cli.files import (
     svg_option,
 )
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.dialects import Distributed, layout_of
+from pycute_xe.dialects import Distributed
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.expressions.evaluation import evaluate, outermost
 from pycute_xe.f2 import F2, F2Layout
 from pycute_xe.layout import Layout, depth, size
+from pycute_xe.naming.texts import is_expression
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
@@ -229,28 +230,28 @@ def layout_command(
       pycute-xe layout 'Layout<Shape<_4,_8>,Stride<_8,_1>>'
       pycute-xe layout 'coalesce((4,8):(1,4))' --save layout.json
       pycute-xe layout '#xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>' --shape 8x16
+      pycute-xe layout 'tensor<8x16xf16, #xegpu.layout<lane_layout=[1,16], lane_data=[1,1]>>'
       pycute-xe layout '(16,64):(64,1)' --analyse --bits 32 --target bmg
 
     It is read, never executed as a program. The first line is the value. A table follows for
     layouts of one or two modes, and in a terminal with colours a drawing.
     """  # noqa: D301 - the backspace keeps click from joining the lines
+    _demand_analysed(analyse)
     if expression.lstrip().startswith("#"):
-        if analyse:
-            wrong = "only accesses of layouts over offsets are analysed, not of tensors"
-            raise InputError("layout", {"analyse": True}, wrong, "leave --analyse out")
-        _show_tensor(expression, shape, svg, save, explain, json)
-        return
-    if shape is not None:
+        expression = f"tensor<{_extents(shape)}xf32, {expression}>"
+    elif shape is not None:
         wrong = "only layouts of Triton and XeGPU, '#…', are given a shape"
         raise InputError("layout", {"shape": shape}, wrong, "leave --shape out")
-    written = read_value(expression, "layout")
-    expression = expression if written is None else value_text(written)
-    explanation = _explained(expression) if explain else None
-    if explanation is not None and explanation.refusal is not None:
-        if not json:
-            click.echo(str(explanation))
-        raise explanation.refusal
-    value = evaluate(expression) if explanation is None else explanation.result
+    value = None if explain and is_expression(expression) else read_subject("layout", expression)
+    if isinstance(value, Distributed):
+        _demand_offsets(analyse)
+        _show_tensor(value, svg, save, explain, json)
+        return
+    if not is_expression(expression):
+        expression = value_text(value)  # of a file, or of C++
+    explanation = _explained(expression, json) if explain else None
+    if value is None or explanation is not None:
+        value = evaluate(expression) if explanation is None else explanation.result
     if saved_document(save, value):
         return
     if svg is not None and not isinstance(value, (Layout, ComposedLayout)):
@@ -269,33 +270,63 @@ def _analysed(value: Any, target: str, bits: int, lanes: int, vector: int) -> An
     return analysis(value, bits=bits, lanes=lanes, vector=vector, banks=banks(target)[0])
 
 
-def _show_tensor(
-    text: str, shape: str | None, svg: Path | None, save: str | None, explain: bool, json: bool
-) -> None:
-    """Report a tensor under a layout of another project."""
-    from pycute_xe.explaining import explain as explained
+_OF_ACCESSES = ("bits", "lanes", "vector", "target")
+"""Options that describe an access, which --analyse counts."""
 
+
+def _demand_analysed(analyse: bool) -> None:
+    """Refuse options that describe an access where none is analysed."""
+    context = click.get_current_context()
+    for option in () if analyse else _OF_ACCESSES:
+        if context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+            wrong = f"--{option} describes an access, and none is analysed"
+            given = {option: context.params[option]}
+            raise InputError("layout", given, wrong, f"add --analyse, or leave --{option} out")
+
+
+def _demand_offsets(analyse: bool) -> None:
+    if analyse:
+        wrong = "only accesses of layouts over offsets are analysed, not of tensors"
+        raise InputError("layout", {"analyse": True}, wrong, "leave --analyse out")
+
+
+def _extents(shape: str | None) -> str:
+    """Return the extents of a tensor as they are written in its type."""
     parts = (shape or "").lower().split("x")
     if not all(part.isdecimal() and len(part) < _DIGITS for part in parts):
         wrong = "a layout of Triton or XeGPU is of a tensor, whose extents are numbers"
         raise InputError("layout", {"shape": shape}, wrong, "give --shape 32x32")
+    return "x".join(parts)
+
+
+def _show_tensor(
+    tensor: Distributed, svg: Path | None, save: str | None, explain: bool, json: bool
+) -> None:
+    """Report a tensor under a layout of another project."""
+    from pycute_xe.explaining import explain as explained
+
     if save is not None:
         wrong = "tensors of other projects' layouts have no documents: their text is one"
         raise InputError("layout", {"save": save}, wrong, "leave --save out")
-    tensor = layout_of(text, tuple(map(int, parts)))
     explanation = explained(tensor) if explain else None
     files = saved_drawing("layout", svg, tensor)
-    report(LayoutOutcome(text, tensor, explanation, files), json)
+    report(LayoutOutcome(str(tensor.encoding), tensor, explanation, files), json)
 
 
-def _explained(expression: str) -> Explanation | None:
+def _explained(expression: str, json: bool) -> Explanation | None:
+    """Return the steps to a value; print them, and raise the refusal, where they end in one."""
     from pycute_xe.explaining import explain
 
     try:
         operation, operands = outermost(expression)
-        return explain(operation, *operands)
+        explanation = explain(operation, *operands)
     except InputError:
         evaluate(expression)  # what is not an expression is refused as ever
         # The value is still worth showing where only its steps cannot be told.
         click.echo("pycute-xe: no steps to show", err=True)
         return None
+    if explanation.refusal is not None:
+        if not json:
+            click.echo(str(explanation))
+        raise explanation.refusal
+    return explanation

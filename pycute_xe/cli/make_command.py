@@ -11,33 +11,13 @@ import click
 from pycute_xe.cli.files import Extents, save_option, saved_document
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.expressions.evaluation import evaluate
+from pycute_xe.naming.kinds import KINDS, default_mma
 from pycute_xe.signatures import conforms
 
 if TYPE_CHECKING:
-    from pycute_xe.atom import TiledMma
     from pycute_xe.kernel import Kernel
 
-__all__ = ["KINDS", "attention_command", "make_command"]
-
-# Functions of `pycute_xe.kernel`, which is not imported for the help.
-KINDS = (
-    *("attention", "attention_combine", "chained_gemm", "dual_gemm", "gemm", "scheduled"),
-    *("slm_gemm", "softmax_gemm", "specialised_gemm", "split_k", "top_k_gemm", "from_cutlass"),
-    *("block_scaled_gemm", "convolution", "dealt_gemm", "moe_gemm", "mqa_logits", "sgmv"),
-    *("add_rms_norm", "argmax_rows", "causal_conv", "delta_rule"),
-    *("dequantize_groups", "embedding", "gated_rows", "kv_cache_gather"),
-    *(
-        "grouped_routing",
-        "kv_cache_write",
-        "layer_norm",
-        "linear_attention",
-        "mla_cache_write",
-        "moe_combine",
-        "moe_counts",
-    ),
-    *("moe_permute", "moe_routing", "quantize_groups", "quantize_rows", "rms_norm", "rope"),
-    *("selective_scan", "softmax_rows", "solve_tril"),
-)
+__all__ = ["attention_command", "make_command"]
 
 Command = Callable[..., None]
 
@@ -124,20 +104,8 @@ def _made(
         condition = f"--tile is given {len(tiles)} times, and tiled MMAs are {', '.join(wanted)}"
         fix = f"give --tile {len(wanted)} times, in this order"
         raise InputError("make", {"kind": kind}, condition, fix)
-    mmas = [_tiled(tile, subgroups, numeric, acc) for tile in tiles]
+    mmas = [default_mma(tile, subgroups, numeric, acc) for tile in tiles]
     return function(*mmas, **_arguments(kind, function, given))
-
-
-def _tiled(
-    tile: tuple[int, int, int], subgroups: tuple[int, int], kind: str, acc: str | None
-) -> TiledMma:
-    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
-    from pycute_xe.numeric import as_numeric
-
-    numeric = as_numeric(kind)
-    wide = acc or ("f32" if numeric.kind == "float" else "s32")
-    m, n = subgroups
-    return workgroup_mma(XE_DPAS_TT(8, wide, numeric), tile, ((m, n, 1), (n, 1, 0)))
 
 
 def _arguments(kind: str, function: Callable[..., Any], given: tuple[str, ...]) -> dict[str, Any]:

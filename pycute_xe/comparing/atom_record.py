@@ -18,6 +18,7 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import InputError, LegalityError
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import shown
 
 __all__ = [
@@ -58,6 +59,7 @@ class AtomHead:
         return self.name
 
 
+@checked_fields
 @dataclass(frozen=True)
 class AtomRecord(AtomHead):
     """One line about an atom, as `search_atoms` finds it.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import shown
 
 __all__ = ["Change", "Difference", "NAMES", "Row", "Value", "fitting"]
@@ -23,6 +24,7 @@ _LEAST = 6
 """Lines of a listing that are shown at least, where there are so many."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Change:
     """How the owners of the elements of a common block change.
@@ -79,6 +81,7 @@ class Change:
         return "\n  ".join((text, self._examples(3))) if self.examples else text
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Row:
     """What is said of both: ``None`` where it is said of the other alone.
@@ -114,6 +117,7 @@ def _text(value: Value) -> str:
     return "none" if value is None else value
 
 
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class Difference:
     """What differs between two values of one kind.

@@ -21,6 +21,7 @@ from pycute_xe.comparing.changes import NAMES, Change, Difference, Row
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
+from pycute_xe.signatures import checked_fields
 
 __all__ = ["AtomDiff", "Change", "diff_atoms"]
 
@@ -247,6 +248,7 @@ _COLUMNS = 100
 _MESSAGES = 2
 
 
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class AtomDiff(Difference):
     """What differs between two atoms, or between the two accounts of one.

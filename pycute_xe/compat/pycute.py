@@ -40,6 +40,7 @@ from pycute_xe.compat.pycute_tuples import (
 )
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.int_tuple import elem_scale, inner_product, product, shape_div
+from pycute_xe.layout.core import moves
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
@@ -351,6 +352,9 @@ def right_inverse(layout: core.Layout | int | None) -> Any:
     if layout is None or not isinstance(layout, core.Layout):
         return None if layout is None else Layout(layout)
     algebra.right_inverse(layout)  # refuses what has none
+    if moves(layout.stride):
+        wrong = "its strides are steps of a coordinate, and not of an offset"
+        raise ShapeError("right_inverse", {"layout": layout}, wrong, "use cx.right_inverse")
     return own(_chained(layout))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from pycute_xe.arch.target import Target
 from pycute_xe.costing.device import Device, Figure, get_device
@@ -12,8 +12,9 @@ from pycute_xe.costing.facts import Facts, KernelFacts, facts_of, sizes_of
 from pycute_xe.costing.own import AnyFigures, with_own
 from pycute_xe.costing.roofline import roofline
 from pycute_xe.drawing.scene import Scene
-from pycute_xe.errors import InputError, plural, with_article
+from pycute_xe.errors import plural
 from pycute_xe.kernel import If, Kernel, Load, Loop, Prefetch, Statement
+from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.signatures import typed
 from pycute_xe.typing import glance, shown
 
@@ -175,7 +176,7 @@ class Cost:
 
 @typed
 def cost(
-    kernel: Kernel,
+    kernel: Kernel | Named,
     device: str | Target | Device = "bmg",
     *,
     tables: Mapping[str, Any] | None = None,
@@ -184,6 +185,7 @@ def cost(
 ) -> Cost:
     """Return what a kernel does at a size, and how long that takes on a device at the least.
 
+    ``kernel`` may be text that names one, or a file: "gemm", "kernel.json".
     ``device`` is a product ("b580", "b70", "max1550", …) or a target, whose first product counts;
     ``sizes`` are the kernel's, by name; ``tables`` the arrays that its indices look things up in;
     ``figures`` replaces figures of the device for this call: numbers by name, what `calibrate`
@@ -199,10 +201,7 @@ def cost(
     >>> estimate.binds, estimate.facts.dpas, estimate.facts.waves
     ('DPAS', 33554432, 8)
     """
-    if not isinstance(cast("object", kernel), Kernel):
-        what = with_article(type(kernel).__name__)
-        wrong, fix = f"kernel is {what}", "give a kernel, such as kernel.gemm(mma)"
-        raise InputError("cost", {"kernel": type(kernel).__name__}, wrong, fix)
+    kernel = kernel_of("cost", kernel)
     chosen = get_device(device)
     chosen = with_own(chosen, figures)
     sizes_of(kernel, sizes)

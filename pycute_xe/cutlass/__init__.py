@@ -12,18 +12,17 @@ from pycute_xe.cutlass.known_names import catalogue
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import template_of
 from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name, shipped_names
-from pycute_xe.cutlass.names import as_subject, get_atom, read_name
+from pycute_xe.cutlass.names import as_atom, get_atom
 from pycute_xe.cutlass.reading import from_cute
 
 __all__ = [
     "LegacyCopyAtom",
     "LegacyCopyName",
-    "as_subject",
+    "as_atom",
     "catalogue",
     "from_cute",
     "get_atom",
     "parse_block2d_name",
-    "read_name",
     "shipped_names",
     "template_of",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pycute_xe.arch import dpas, lsc
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import numeric_name
 from pycute_xe.atom.block2d_op import Block2DOp
@@ -23,7 +22,7 @@ from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 from pycute_xe.typing import Symbolic
 
-__all__ = ["as_subject", "get_atom", "read_name"]
+__all__ = ["as_atom", "get_atom"]
 
 _TYPE = r"(F32|TF32|BF16|F16|S32|S8|U8)"
 _SIZE = "([0-9]{1,9})"
@@ -79,32 +78,15 @@ def get_atom(
 
 
 @typed
-def read_name(text: str) -> Any:
-    """Return what a text names: a message of vISA, a block-2D operation, or an atom.
+def as_atom(value: Any) -> Any:
+    """Return the atom of an operation, and any other value as it is.
 
-    Raises `CuteError` as `get_atom` and the parsers of messages do.
+    Law: an operation and its atom give one value.
 
-    >>> read_name("XE_LOAD_2D<16,8,16>"), type(read_name("XE_1D_LDSM<u32>")).__name__
-    (XE_LOAD_2D(16, 8, 16), 'LinearCopyAtom')
-    """
-    words = text.strip()
-    if words.startswith(("lsc_", "(")) and "lsc_" in words:  # a predicate stands in brackets
-        return lsc.parse(words)
-    if words.startswith("dpas"):
-        return dpas.parse(words)
-    return parse_template_name(words) or get_atom(words)
-
-
-@typed
-def as_subject(given: Any) -> Any:
-    """Return what calls are about: the atom of an operation, what a text names, else the value.
-
-    Law: a name, its operation and its atom give one value. Raises as `read_name` does.
-
-    >>> print(as_subject("XE_LOAD_2D<16,8,16>"), type(as_subject("XE_LOAD_2D<16,8,16>")).__name__)
+    >>> from pycute_xe.atom import XE_LOAD_2D
+    >>> print(as_atom(XE_LOAD_2D(16, 8, 16)), type(as_atom(XE_LOAD_2D(16, 8, 16))).__name__)
     XE_LOAD_2D<16,8,16> CopyAtom
     """
-    value = read_name(given) if isinstance(given, str) else given
     if isinstance(value, Dpas):
         return MmaAtom(value)
     return as_copy(value) if isinstance(value, (Block2DOp, LinearOp)) else value

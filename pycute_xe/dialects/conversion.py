@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
 from pycute_xe.dialects.dpas_encoding import DpasEncoding
+from pycute_xe.dialects.elimination import Solver
 from pycute_xe.dialects.linear import LinearLayout
 from pycute_xe.dialects.tensors import Distributed
 from pycute_xe.dialects.triton import DotOperand
 from pycute_xe.errors import DTypeError, RankError, ShapeError
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import shown
 
 __all__ = ["Conversion", "convert"]
@@ -20,15 +22,17 @@ __all__ = ["Conversion", "convert"]
 Way = Literal["nothing", "registers", "shuffles", "slm"]
 
 
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class Conversion:
     """What a ``convert_layout`` costs. Made by `convert`.
 
-    ``way``: "nothing" where both are one layout, "registers" where each work-item keeps its
-    elements, "shuffles" where they stay in the subgroup, "slm" where they leave it. ``moved`` names
-    the places that change, and ``steps`` has for each place of the destination the place of the
-    source from which it comes. ``slm_bytes`` is what a work-group stores in shared local memory,
-    each element once; ``shuffled`` counts the values of a work-item that come from another one.
+    ``way``: "nothing" where each register stays, "registers" where each work-item has the elements
+    that it needs, "shuffles" where its subgroup has them, "slm" where another subgroup does.
+    ``moved`` names the places that change, and ``steps`` has for each place of the destination the
+    place of the source from which it comes. ``slm_bytes`` is what a work-group stores in shared
+    local memory, each element once; ``shuffled`` counts the values of a work-item that come from
+    another one.
     """
 
     src: Distributed
@@ -49,8 +53,12 @@ class Conversion:
     def __str__(self) -> str:
         """The way in words, and the bases that differ."""
         match self.way:
-            case "nothing":
+            case "nothing" if not self._differing():
                 first = "nothing moves: both are one layout"
+            case "nothing":
+                first = "nothing moves: each register of dst is the same register of src"
+            case "registers" if self._selects:
+                first = "registers only: each work-item selects among the elements that it has"
             case "registers":
                 first = "registers only: each work-item keeps its elements, in another order"
             case "shuffles":
@@ -58,6 +66,13 @@ class Conversion:
             case "slm":
                 first = f"through shared local memory: {self.slm_bytes} bytes of a work-group"
         return "\n".join([first, *self._differing()])
+
+    @property
+    def _selects(self) -> bool:
+        """Whether a work-item has other elements before, or copies, and not only another order."""
+        sides = self.src.linear, self.dst.linear
+        bases = [Solver(map(side.flat, side.basis("register"))) for side in sides]
+        return any(basis.dependent for basis in bases) or bases[0].rank != bases[1].rank
 
     def _differing(self) -> list[str]:
         lines = list[str]()
@@ -76,10 +91,11 @@ def _rows(basis: tuple[tuple[int, ...], ...]) -> str:
 def convert(src: Distributed, dst: Distributed, dtype: Numeric | str | None = None) -> Conversion:
     """Return what a ``convert_layout`` from one layout of a tensor to another costs.
 
-    Law, Triton's: each place of ``dst`` asks for the place of ``src`` that owns the same element
-    (`LinearLayout.invert_and_compose`). Places that all come from themselves cost nothing, from the
-    outside in: if warps do, the subgroup keeps its elements; if lanes do too, each work-item.
-    Without a ``dtype`` it is one of the width that an operand of DPAS has, else of 32 bits.
+    Law: ``src(steps(x))`` is the element of place ``x`` of ``dst``. Of several owners in ``src``
+    that in the same register counts first, then one in the same work-item, then in the same
+    subgroup; the way is the first of these that all places of ``dst`` find. Without a ``dtype`` it
+    is one of the width that an operand of DPAS has, else of 32 bits. Where a layout of XeGPU has
+    fewer lanes than the other, further lanes hold copies, see `layout_of`.
     Raises `DTypeError` for another width than that, `ShapeError` for tensors of two shapes, for one
     that is smaller than an instruction's operand, and where lanes or subgroups are not as many;
     `RankError` for two ranks. MLIR: ``ttg.convert_layout``.
@@ -93,26 +109,91 @@ def convert(src: Distributed, dst: Distributed, dtype: Numeric | str | None = No
     register: [[1, 0], [2, 0], [4, 0], [8, 0]] becomes [[0, 1], [0, 2], [0, 4], [0, 8]]
     lane: [[0, 1], [0, 2], [0, 4], [0, 8]] becomes [[1, 0], [2, 0], [4, 0], [8, 0]]
     """
+    src, dst = _of_one_width(src, dst)
     _demand_like(src, dst)
     kind = _type_of(src, dst, dtype)
-    steps = dst.linear.invert_and_compose(src.linear)
+    way, steps = _cheapest(src.linear, dst.linear)
     moved = tuple(place for place in steps.ins if not _stays(steps, place))
-    outermost: Way = "nothing"
-    for place, way in _WAYS:
-        if place in moved:
-            outermost = way
-            break
-    shuffled = _shuffled(steps) if outermost == "shuffles" else 0
-    elements = prod(src.shape) if outermost == "slm" else 0
+    shuffled = _shuffled(steps) if way == "shuffles" else 0
+    elements = prod(src.shape) if way == "slm" else 0
     nbytes = -(-elements * kind.bits // 8)
-    return Conversion(src, dst, kind, outermost, moved, steps, nbytes, shuffled)
+    return Conversion(src, dst, kind, way, moved, steps, nbytes, shuffled)
 
 
-_WAYS: tuple[tuple[str, Way], ...] = (
-    ("warp", "slm"),
-    ("lane", "shuffles"),
-    ("register", "registers"),
+_WAYS: tuple[tuple[Way, tuple[str, ...]], ...] = (
+    ("nothing", ("register", "lane", "warp")),
+    ("registers", ("lane", "warp")),
+    ("shuffles", ("warp",)),
+    ("slm", ()),
 )
+"""Each way with the places that stay, the cheapest first."""
+
+
+def _cheapest(src: LinearLayout, dst: LinearLayout) -> tuple[Way, LinearLayout]:
+    """Return the first way by which all places of ``dst`` find their element, and from where."""
+    for way, staying in _WAYS:
+        steps = _steps(src, dst, staying)
+        if steps is not None:
+            return way, steps
+    # Raises for an element without an owner in `src`.
+    return "slm", dst.invert_and_compose(src)
+
+
+def _steps(src: LinearLayout, dst: LinearLayout, staying: tuple[str, ...]) -> LinearLayout | None:
+    """Return from where places come if some stay as they are; None where these do not suffice.
+
+    A bit of a place that stays leads to one element on each side: what lies between the two must be
+    reached by the other places of ``src``. A bit of another place stays, too, where registers alone
+    reach what lies between.
+    """
+    sizes = {name: src.size(name) for name in src.ins}
+    if any(dst.size(name) > sizes.get(name, 1) for name in staying):
+        return None
+    free = _Reach(src, tuple(name for name in src.ins if name not in staying))
+    registers = _Reach(src, ("register",))
+    solved: dict[str, list[tuple[int, ...]]] = {}
+    for name in dst.ins:
+        solved[name] = []
+        for bit, vector in enumerate(dst.basis(name)):
+            wanted, place = dst.flat(vector), None
+            if (name != "register" and bit in _bits(src, name)) or name in staying:
+                reach = free if name in staying else registers
+                place = reach.place(wanted ^ src.flat(src.basis(name)[bit]), {name: 1 << bit})
+            if place is None and name not in staying:
+                place = free.place(wanted, {})
+            if place is None:
+                return None
+            solved[name].append(place)
+    return LinearLayout(solved, sizes)
+
+
+class _Reach:
+    """The elements that some places of a layout reach, and by which of their bits."""
+
+    def __init__(self, layout: LinearLayout, names: tuple[str, ...]) -> None:
+        self.names = layout.ins
+        self.bits = [(name, bit) for name in names for bit in _bits(layout, name)]
+        self.solver = Solver(layout.flat(layout.basis(name)[bit]) for name, bit in self.bits)
+
+    def place(self, element: int, start: Mapping[str, int]) -> tuple[int, ...] | None:
+        """Return the place of a flat element beside a start; None where it is out of reach."""
+        picked = self.solver.solve(element)
+        if picked is None:
+            return None
+        place = dict.fromkeys(self.names, 0) | dict(start)
+        for index, (name, bit) in enumerate(self.bits):
+            place[name] |= (picked >> index & 1) << bit
+        return tuple(place.values())
+
+
+def _bits(layout: LinearLayout, name: str) -> range:
+    return range(len(layout.basis(name)))
+
+
+def _of_one_width(src: Distributed, dst: Distributed) -> tuple[Distributed, Distributed]:
+    """Return both with as many lanes, where a layout of XeGPU leaves some of the other's out."""
+    lanes = max(src.lanes, dst.lanes)
+    return src.widened(lanes), dst.widened(lanes)
 
 
 def _type_of(src: Distributed, dst: Distributed, dtype: Numeric | str | None) -> Numeric:
@@ -168,7 +249,10 @@ def _stays(steps: LinearLayout, place: str) -> bool:
 def _shuffled(steps: LinearLayout) -> int:
     """Values of a work-item that come from another lane, for some lane."""
     lane = [name for name, _ in steps.outs].index("lane")
-    if any(v[lane] != 1 << bit for bit, v in enumerate(steps.basis("lane"))):
-        return steps.size("register")
-    kept = [vector for vector in steps.basis("register") if not vector[lane]]
-    return steps.size("register") - (1 << len(kept))
+    values = steps.size("register")
+    for name in steps.ins:
+        stays = [1 << bit if name == "lane" else 0 for bit in _bits(steps, name)]
+        if name != "register" and [v[lane] for v in steps.basis(name)] != stays:
+            return values
+    # Values whose lanes cancel out stay where they are, as the sum of two that go one way.
+    return values - (values >> Solver(v[lane] for v in steps.basis("register")).rank)

@@ -102,10 +102,12 @@ class LinearLayout:
         """The extents of the output dimensions."""
         return tuple(extent for _, extent in self.outs)
 
+    @typed
     def basis(self, name: str) -> tuple[Vector, ...]:
         """Return the bases of an input dimension; none where it has no bits or does not occur."""
         return dict(self.bases).get(name, ())
 
+    @typed
     def size(self, name: str) -> int:
         """Return the extent of an input dimension: two to the number of its bases."""
         return 1 << len(self.basis(name))
@@ -115,6 +117,7 @@ class LinearLayout:
         """The bases as flat offsets, the first output dimension fastest, input by input."""
         return tuple(self.flat(vector) for _, basis in self.bases for vector in basis)
 
+    @typed
     def flat(self, coordinate: Sequence[int]) -> int:
         """Return a coordinate as one number, the first dimension fastest.
 
@@ -126,6 +129,7 @@ class LinearLayout:
             total, step = total + entry * step, step * extent
         return total
 
+    @typed
     def coordinate(self, flat: int) -> Vector:
         """Return the coordinate of a flat offset; the inverse of `flat`."""
         entries: list[int] = []
@@ -134,6 +138,7 @@ class LinearLayout:
             entries.append(entry)
         return tuple(entries)
 
+    @typed
     def at(self, flat: int) -> int:
         """Return the flat offset of a flat input, whose first dimension counts fastest."""
         total = 0
@@ -174,6 +179,7 @@ class LinearLayout:
         """Whether no element has two owners."""
         return not self._solver.dependent
 
+    @typed
     def spare(self, name: str) -> tuple[int, ...]:
         """Return the bits of an input dimension that lead nowhere new: copies of other places.
 
@@ -372,6 +378,7 @@ class LinearLayout:
         return layout_of_digits(parts)
 
     @classmethod
+    @typed
     def from_layout(
         cls,
         layout: Layout | ComposedLayout | F2Layout,

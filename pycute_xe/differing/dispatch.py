@@ -21,8 +21,7 @@ from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.comparing.changes import Difference, Row
 from pycute_xe.comparing.differences import diff_atoms
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.cutlass import LegacyCopyAtom, get_atom
-from pycute_xe.cutlass.known_names import parse_template_name
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.dialects import Distributed
 from pycute_xe.differing import layouts, plans, tensors, tilings
 from pycute_xe.differing.sides import Side, between
@@ -39,6 +38,7 @@ from pycute_xe.kernel.schedules import (
     StreamK,
 )
 from pycute_xe.layout import Layout
+from pycute_xe.naming.subjects import subject_of
 from pycute_xe.signatures import conforms, typed
 
 __all__ = ["diff"]
@@ -74,10 +74,11 @@ def diff(
 ) -> Difference:
     """Return what differs between two values of one kind, or between what an atom says and does.
 
-    Kernels and the parts of their recipes, tiled MMAs and copies, atoms (by name too), layouts,
+    Kernels and the parts of their recipes, tiled MMAs and copies, atoms, layouts,
     tensors of other projects' layouts, plans and schedules are compared: what moves, who owns which
     element, registers, messages, barriers, shared memory, the grid, statements, claims, and the
     rules of ``target`` that one breaks. Each figure is asked of the reader that counts it.
+    Text names values, or files: "gemm", "XE_…", "before.json".
     ``operand`` names the operand in which MMAs are compared, all without it; ``sizes`` adds the
     work of kernels at some sizes, ``counts`` are the problems, in tiles along M, N and K, of which
     schedules make plans. One atom alone: what its layouts say against what its messages do.
@@ -100,13 +101,13 @@ def diff(
     if not conforms(sizes, Mapping[str, int] | None):
         wrong = "sizes must map names to integers"
         raise CuteError("diff", {"sizes": sizes}, wrong, 'write sizes={"M": 256}')
-    a, b = _named(one), _named(other)
+    a, b = subject_of("diff", one), subject_of("diff", other)
     kind, machine = _kind(a), get_target(target)
     if other is not None and _kind(b) != kind:
         raise _unlike(a, b)
     _demand_use(kind, (a, b), sizes, counts)
     if kind in ("MMA", "copy"):
-        return _atoms((one, other), (a, b), operand, machine)
+        return _atoms((a, b), operand, machine)
     _demand_two(kind, other, operand)
     if kind == "kernel":
         from pycute_xe.differing.kernels import differing_kernels
@@ -133,11 +134,6 @@ def _teller(
     if kind == "schedule":
         return lambda x: plans.of_schedule(x, counts)
     return plans.of_parts
-
-
-def _named(given: object) -> Any:
-    """Return the atom or the operation of a name, and anything else as it is."""
-    return (parse_template_name(given) or get_atom(given)) if isinstance(given, str) else given
 
 
 def _kind(value: Any) -> str:
@@ -211,14 +207,12 @@ def _a(kind: str) -> str:
 # ------------------------------------------------------------ atoms
 
 
-def _atoms(
-    given: tuple[Any, Any], values: tuple[Any, Any], operand: Any, target: Target
-) -> Difference:
+def _atoms(values: tuple[Any, Any], operand: Any, target: Target) -> Difference:
     """Return what differs between two atoms: block-2D copies, MMAs in an operand, all others."""
     of_mma = isinstance(values[0], (MmaAtom, Dpas))
     block = all(isinstance(x, (CopyAtom, LegacyCopyAtom, Block2DOp)) for x in values if x)
     if (of_mma and (operand is not None or values[1] is None)) or (not of_mma and block):
-        difference = diff_atoms(*given, operand)
+        difference = diff_atoms(*values, operand)
         if values[1] is None:
             return difference
         sides = (tuple(tilings.judged(x, target)) for x in values)

@@ -16,14 +16,14 @@ def differing_tensors(one: Distributed, other: Distributed) -> Difference:
     before, after = (type(side.encoding).__name__ for side in sides)
     rows = [
         Row("shape", "", *("x".join(map(str, side.shape)) for side in sides)),
-        Row("owners", "subgroups", *(side.subgroups for side in sides)),
-        Row("owners", "lanes", *(side.lanes for side in sides)),
-        Row("owners", "values", *(side.values for side in sides)),
+        Row("sizes", "subgroups", *(side.subgroups for side in sides)),
+        Row("sizes", "lanes", *(side.lanes for side in sides)),
+        Row("sizes", "values", *(side.values for side in sides)),
         Row(NAMES, "", *(str(side.encoding) for side in sides)),
     ]
     notes: tuple[str, ...] = ()
     if one.shape == other.shape:
-        moved = sum(one.by_element[e][0][0] != other.by_element[e][0][0] for e in one.by_element)
+        moved = sum(_subgroups(one, e) != _subgroups(other, e) for e in one.by_element)
         if moved:
             notes = (f"{moved:,} elements change their subgroup",)
         owners = (("tensor", _change(one, other)),)
@@ -48,6 +48,10 @@ def _change(one: Distributed, other: Distributed) -> Change:
             repeats += 1
     count = len(one.by_element)
     return Change(count, work_item, value, 0, tuple(examples[:_EXAMPLES]), repeats)
+
+
+def _subgroups(tensor: Distributed, element: tuple[int, ...]) -> set[int]:
+    return {subgroup for subgroup, _, _ in tensor.owners(element)}
 
 
 def _owners(

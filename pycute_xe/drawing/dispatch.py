@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pycute_xe.dialects import Distributed
     from pycute_xe.kernel import Counterexample, Kernel
     from pycute_xe.kernel.schedules import Plan, Timeline
+    from pycute_xe.naming.subjects import Named
 
     AnyLayout = Layout | ComposedLayout
     Drawable = (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         | Block2DOp
         | LinearOp
         | Dpas
-        | str
+        | Named
         | Block2D
         | Message
         | Block2DMessage
@@ -71,7 +72,8 @@ def draw(
     `MmaAtom`, of A, B and C; one operand of an atom also in registers and in work-items. So is
     every copy atom, ``what`` one of "memory", "registers" and "work-items", or all three: colours
     are those of the work-item that its layouts say, registers show what its messages do, and red
-    corners mark where the two differ. Operations and names stand for their atoms. A `TiledCopy` is
+    corners mark where the two differ. Operations stand for their atoms, and text for what it names:
+    "gemm", "XE_…", "kernel.json". A `TiledCopy` is
     drawn as it lies in memory, a `Block2D` message also as it lies in registers, padding included,
     an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank,
     an `Analysis` access by access. A `Plan` of work-groups is drawn in time, a `Timeline` with as
@@ -116,6 +118,11 @@ def draw(
     """
     if not isinstance(what, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("what is a name")  # which `typed` names
+    if not isinstance(x, (Layout, ComposedLayout)):
+        # A layout is drawn without what reads names.
+        from pycute_xe.naming.subjects import subject_of
+
+        x = subject_of("draw", x)
     if coord is not None:
         scene = _sliced(cast("object", x), what, colour, view, coord)
     elif isinstance(x, Layout | ComposedLayout | Mapping) or colour is not None:

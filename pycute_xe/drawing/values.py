@@ -16,7 +16,7 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.bulk import entries
-from pycute_xe.cutlass import as_subject
+from pycute_xe.cutlass import as_atom
 from pycute_xe.dialects import Distributed
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_access import of_analysis, of_banks
@@ -403,7 +403,7 @@ def scene_of(
     tables: Mapping[str, Any] | None = None,
 ) -> Scene:
     """Return the scene of what is not a layout; arguments and errors are those of `draw`."""
-    subject = as_subject(x)
+    subject = as_atom(x)
     if tables is not None:
         if not isinstance(subject, Kernel) or view is not None:
             raise no_tables(x)

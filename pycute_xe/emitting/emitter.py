@@ -23,6 +23,7 @@ from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
+from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Device", "Language", "emit", "VISA", "visa"]
@@ -178,9 +179,10 @@ _LANGUAGES: dict[Device, dict[str, Callable[[Kernel], str]]] = {
 
 
 @typed
-def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str:
+def emit(kernel: Kernel | Named, to: Language = "opencl", device: Device = "gpu") -> str:
     r"""Return a kernel as a text in another language, the listing at its head.
 
+    ``kernel`` may be text that names one, or a file: "gemm", "kernel.json".
     ``"opencl"`` is OpenCL C for Intel's graphics compiler (``ocloc``): every fragment is a variable
     of vISA under the kernel's name, every message and DPAS one instruction of inline vISA. Widths
     and pitches are arguments of their own, in bytes. ``"visa"`` is the same in the manual's
@@ -209,6 +211,7 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
         XE_DPAS(bf.bf.8.8, tCrC_f.0, tCrC_f.0, tCrB.0, tCrA(0,0));
     """
     write = _writer(to, device)
+    kernel = kernel_of("emit", kernel)
     if not kernel.name.isidentifier():
         raise KernelError(
             "emit",

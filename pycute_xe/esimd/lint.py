@@ -14,11 +14,12 @@ from typing import cast
 from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError
 from pycute_xe.facts import Row, rows
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = ["LINTS", "EsimdError", "Finding", "Lint", "fail", "lint_of"]
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Lint:
     """A pitfall: what holds, what happens otherwise, the way out, how it is seen, who says so.
@@ -44,6 +45,7 @@ class Lint:
         return f"{self.code} {self.name}: {self.rule}"
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A lint where it was found: the thread, the statement, and what was seen there."""

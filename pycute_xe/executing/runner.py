@@ -16,7 +16,7 @@ from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.clock import stopwatch
 from pycute_xe.converting import convert
-from pycute_xe.cutlass import as_subject
+from pycute_xe.cutlass import as_atom
 from pycute_xe.errors import (
     CuteError,
     InputError,
@@ -36,6 +36,7 @@ from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.ir.kernel import amount, weight
 from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.machine import Trace
+from pycute_xe.naming.subjects import Named, subject_of
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import STUMBLES, shortly, typed
 
@@ -135,7 +136,7 @@ _ENGINES = {"fast": execute, "reference": launch.execute}
 
 @typed
 def run(
-    kernel: Kernel | CopyAnswers | TiledCopy | str,
+    kernel: Kernel | CopyAnswers | TiledCopy | Named,
     *operands: Any,
     executor: Executor = "fast",
     target: str | Target = "bmg",
@@ -147,6 +148,7 @@ def run(
 ) -> Any:
     """Run a kernel on arrays, and return its output: one as an array, several as a named tuple.
 
+    ``kernel`` may be text that names one, or a file: "gemm", "kernel.json".
     Inputs come by position, in the order of ``kernel.inputs``, or by name; scalars may be Python
     numbers. Sizes are bound by shapes. ``executor`` "reference" moves every message and DPAS
     through the machine's registers; "fast" evaluates statement by statement over all work-groups.
@@ -181,6 +183,7 @@ def run(
     >>> run("XE_2D_U16x8x16_LD_N", A, at=(8, 16))[3].tolist()  # column 16 + 3, rows 8 to 15
     [275, 307, 339, 371, 403, 435, 467, 499]
     """
+    kernel = subject_of("run", kernel)
     if not isinstance(kernel, Kernel):
         given = (executor, strict, dtype, report, progress)
         if given != ("fast", False, None, False, None):
@@ -211,7 +214,7 @@ def run(
 
 def _copy_of(given: object) -> CopyAnswers | TiledCopy:
     """Return the copy that is run alone; refuse what is neither a kernel nor a copy."""
-    copy = as_subject(given)
+    copy = as_atom(given)
     if isinstance(copy, (CopyAnswers, TiledCopy)):
         return copy
     raise InputError(

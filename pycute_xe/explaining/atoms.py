@@ -22,7 +22,7 @@ from pycute_xe.explaining.copy_names import (
 )
 from pycute_xe.explaining.explanation import LINES, AtomExplanation, Script, section
 
-__all__ = ["as_atom", "explain_atom"]
+__all__ = ["demand_atom", "explain_atom"]
 
 # ------------------------------------------------------------ telling mma
 # What an MMA atom does, told to someone who knows matrix products.
@@ -202,11 +202,11 @@ def _registers(atom: LinearCopyAtom) -> list[str]:
 # ------------------------------------------------------------ atoms
 
 
-def as_atom(value: Any) -> Atom:
+def demand_atom(value: Any) -> Atom:
     """Return an atom as it is, and raise `InputError` for other values of its floor.
 
     >>> from pycute_xe.cutlass import get_atom
-    >>> print(as_atom(get_atom("XE_DPAS_TT<8,f32,bf16>")))
+    >>> print(demand_atom(get_atom("XE_DPAS_TT<8,f32,bf16>")))
     XE_DPAS_TT<8,f32,bf16,bf16,f32>
     """
     if isinstance(value, Atom):

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, cast
 
 from pycute_xe.algebra import inverse
 from pycute_xe.algebra.compose import as_tiler
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pycute_xe.arch.lsc import Block2DMessage, Message
     from pycute_xe.atom import Block2DOp, LinearOp, TiledCopy
     from pycute_xe.dialects import Distributed
+    from pycute_xe.kernel import Kernel
+    from pycute_xe.naming.subjects import Named
 
     Operation = Block2DOp | LinearOp | Dpas
     from pycute_xe.explaining.atoms import Atom
@@ -367,16 +370,18 @@ def explain(
     | TiledCopy
     | Operation
     | Distributed
-    | str,
+    | Kernel
+    | Named,
     *operands: Any,
     **named: Any,
 ) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
-    then explained, or an atom, its operation or its name, see `explain_atom`, or an LSC message
+    then explained, or an atom or its operation, see `explain_atom`, or an LSC message
     with a target, or a tiled copy with its tiled MMA and operand, see `explain_copy`, or a tensor
-    under another project's layout (`dialects.layout_of`).
+    under another project's layout (`dialects.layout_of`), or a kernel, whose listing it is; or text
+    that names one of these, or a file: "gemm", "XE_…", "composition(8:1, 4:2)".
     Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
     raises; where the steps reach their end, the last of them has the result as its value.
     Raises `InputError` for an operation without an explanation and for operands that are too few or
@@ -397,7 +402,16 @@ def explain(
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
-    if _is_of_atoms(operation):
+    if isinstance(operation, (str, PathLike)):
+        # Loading what reads names takes a browser a second, and a function needs none of it.
+        from pycute_xe.naming import applied_in, subject_of
+
+        applied = applied_in(cast("object", operation)) if not operands and not named else None
+        if applied is not None:
+            operation, operands = applied
+        else:
+            operation = subject_of("explain", operation)
+    if type(operation).__module__.startswith(_OF_ATOMS):
         return _explained_atom(operation, operands, named)
     name, (steps_of, rule) = _operation_named(operation)
     values = _bound(name, operation, operands, named)
@@ -441,29 +455,24 @@ def _are_layouts(values: tuple[Any, ...]) -> bool:
     )
 
 
-def _is_of_atoms(operation: Any) -> bool:
-    """Whether a value is an atom, its operation, its name, its tiling or a message.
-
-    Text that is nearly one of `EXPLAINED` is not.
-    """
-    if isinstance(operation, str):
-        return not get_close_matches(operation, EXPLAINED, n=1)
-    return type(operation).__module__.startswith(_OF_ATOMS)
-
-
-_OF_ATOMS = ("pycute_xe.atom.", "pycute_xe.cutlass.", "pycute_xe.arch.", "pycute_xe.dialects.")
+_OF_ATOMS = (
+    *("pycute_xe.atom.", "pycute_xe.cutlass.", "pycute_xe.arch.", "pycute_xe.dialects."),
+    "pycute_xe.kernel.",
+)
 
 
 def _explained_atom(given: Any, operands: tuple[Any, ...], named: dict[str, Any]) -> Explanation:
     """What an atom, its tiling or a message does; imported only for these: it takes a while."""
     if type(given).__module__.startswith("pycute_xe.dialects."):
         return _explained_tensor(given, operands, named)
+    if type(given).__name__ == "Kernel":
+        return _explained_kernel(given, operands, named)
     from pycute_xe.atom import TiledCopy
-    from pycute_xe.cutlass import as_subject
-    from pycute_xe.explaining.atoms import as_atom, explain_atom
+    from pycute_xe.cutlass import as_atom
+    from pycute_xe.explaining.atoms import demand_atom, explain_atom
     from pycute_xe.explaining.choices import explain_copy
 
-    subject = as_subject(given)
+    subject = as_atom(given)
     if isinstance(subject, TiledCopy):
         return explain_copy(subject, *operands, **named)
     if type(subject).__module__.startswith("pycute_xe.arch.lsc."):
@@ -472,7 +481,17 @@ def _explained_atom(given: Any, operands: tuple[Any, ...], named: dict[str, Any]
         fix = 'explain(atom, "bmg", "A")'
         count = {"operands": len(operands)}
         raise InputError("explain", count, "an atom takes a target and an operand", fix)
-    return explain_atom(as_atom(subject), *operands, **named)
+    return explain_atom(demand_atom(subject), *operands, **named)
+
+
+def _explained_kernel(kernel: Any, operands: tuple[Any, ...], named: dict[str, Any]) -> Explanation:
+    """What a kernel does, line by line; imported only for one."""
+    from pycute_xe.explaining.kernels import explain_kernel
+
+    if operands or named:
+        count = {"operands": len(operands) + len(named)}
+        raise InputError("explain", count, "a kernel is explained alone", "explain(kernel)")
+    return explain_kernel(kernel)
 
 
 def _explained_tensor(given: Any, operands: tuple[Any, ...], named: dict[str, Any]) -> Explanation:

@@ -13,6 +13,7 @@ from pycute_xe.algebra.compose import as_tiler, flat_modes
 from pycute_xe.errors import CuteError
 from pycute_xe.int_tuple import leaves, unflatten_tuple
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import Mode, is_tuple, shown
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step: what was done, the value it gave (``None`` for a remark), how deep it stands.
@@ -46,6 +48,7 @@ class Step:
         return self.text if self.value is None else f"{self.text} → {self.value}"
 
 
+@checked_fields
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """How an operation came to its result, step by step. Made by `explain`.

@@ -125,7 +125,8 @@ class Index:
     @typed
     def of(cls, terms: Mapping[Atom, int], offset: int) -> Index:
         """Return the index with these multiples; zeros are dropped."""
-        return _collected(terms, checked_integer("Index", offset))
+        multiples = {atom: checked_integer("Index", c) for atom, c in terms.items()}
+        return _collected(multiples, checked_integer("Index", offset))
 
     @classmethod
     @typed

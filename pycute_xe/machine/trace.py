@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = [
     "Event",
@@ -183,6 +183,7 @@ class Reach(NamedTuple):
         return (self.first + rows[:, None] + np.arange(self.wide)).reshape(-1)
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened: its kind, the instruction as text, and the bytes it moved.

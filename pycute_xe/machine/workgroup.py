@@ -18,7 +18,7 @@ import numpy as np
 
 from pycute_xe.errors import CuteError, MachineError
 from pycute_xe.machine.trace import Clock, DeadlockFault, Progress, Trace
-from pycute_xe.signatures import typed_fields
+from pycute_xe.signatures import checked_fields, typed_fields
 
 __all__ = [
     "BarrierArrive",
@@ -64,6 +64,7 @@ class NamedBarrier:
             )
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class BarrierArrive:
     """The thread says that it has come this far, and goes on.
@@ -76,6 +77,7 @@ class BarrierArrive:
     label: str = ""
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class BarrierWait:
     """The thread goes on when everyone whom the barrier counts has arrived as often as it has."""

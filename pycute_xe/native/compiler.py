@@ -15,6 +15,7 @@ from pycute_xe.emitting.names import called
 from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
+from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.native.assembly import Assembly, Reg, read_json
 from pycute_xe.native.choosing import compiler_for
 from pycute_xe.native.loops import InnerLoop, loops
@@ -251,7 +252,7 @@ def scratch_warning(messages: int) -> str:
 
 @typed
 def compile(
-    kernel: Kernel, target: str | Target = "pvc", registers: int = 256, compiler: str = ""
+    kernel: Kernel | Named, target: str | Target = "pvc", registers: int = 256, compiler: str = ""
 ) -> Binary:
     """Return what Intel's graphics compiler makes of a kernel: machine code, read back.
 
@@ -260,7 +261,7 @@ def compile(
     rules of `check`. Raises `ToolError` where no compiler is found or it refuses, `TargetError` for
     a target or mode without machine code here, and what `emit` raises.
     """
-    return _compiled(kernel, get_target(target).name, registers, compiler)
+    return _compiled(kernel_of("compile", kernel), get_target(target).name, registers, compiler)
 
 
 @lru_cache(maxsize=32)

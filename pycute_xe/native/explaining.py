@@ -13,6 +13,7 @@ from pycute_xe.emitting.opencl import BEFORE, statement_lines
 from pycute_xe.errors import ToolError
 from pycute_xe.kernel import If, Kernel, Loop, Statement
 from pycute_xe.kernel.ir.listing import line, line_in
+from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.native.assembly import Assembly, Instruction
 from pycute_xe.native.compiler import Binary, compile, options_of, read_binary
 from pycute_xe.native.explained import Explained, Made, Part
@@ -35,7 +36,7 @@ _AROUND = {
 
 @typed
 def explain(
-    kernel: Kernel, target: str | Target = "pvc", registers: int = 256, compiler: str = ""
+    kernel: Kernel | Named, target: str | Target = "pvc", registers: int = 256, compiler: str = ""
 ) -> Explained:
     """Return each statement of a kernel with the instructions that the compiler made of it.
 
@@ -44,7 +45,7 @@ def explain(
     of the two it was is named, and so is what remains. Arguments, and what is raised, are those of
     `compile`; `ToolError` also where the compiler does not write down its steps.
     """
-    return _explained(kernel, get_target(target).name, registers, compiler)
+    return _explained(kernel_of("compile", kernel), get_target(target).name, registers, compiler)
 
 
 @lru_cache(maxsize=32)

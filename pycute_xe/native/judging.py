@@ -16,6 +16,7 @@ from pycute_xe.arch import Target, get_target
 from pycute_xe.checking import check
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Prefetch, Store
 from pycute_xe.machine import Trace
+from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.native.allowing import allowances
 from pycute_xe.native.compiler import compile, scratch_warning
 from pycute_xe.native.differing import Difference
@@ -116,7 +117,7 @@ def listed(kernel: Kernel) -> dict[str, int]:
 
 @typed
 def compare(
-    kernel: Kernel,
+    kernel: Kernel | Named,
     sizes: Mapping[str, int] | None = None,
     registers: int = 256,
     target: str | Target = "pvc",
@@ -129,6 +130,7 @@ def compare(
     `run` do; what the machine refuses of a binary is a difference.
     """
     machine = get_target(target)
+    kernel = kernel_of("compare", kernel)
     binary = compile(kernel, machine.name, registers, compiler)
     judge = Judge(kernel, binary, machine, allowances(kernel))
     trials = [] if binary.scratch else [*judge.trials(sizes)]

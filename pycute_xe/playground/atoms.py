@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.arch.target import get_target, targets
-from pycute_xe.atom import CopyAtom, MmaAtom, workgroup_mma
+from pycute_xe.atom import CopyAtom, MmaAtom, TiledCopy, TiledMma, workgroup_mma
 from pycute_xe.checking import check
 from pycute_xe.comparing import feeds
-from pycute_xe.cutlass import LegacyCopyAtom, get_atom
+from pycute_xe.cutlass import LegacyCopyAtom, as_atom
 from pycute_xe.cutlass.known_names import catalogue
 from pycute_xe.differing import diff
 from pycute_xe.drawing import draw
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.explaining import explain
-from pycute_xe.expressions import evaluate, python_text
+from pycute_xe.expressions import python_text
+from pycute_xe.naming import is_expression, subject_of
 from pycute_xe.playground.fields import (
     Request,
     Shown,
@@ -56,7 +57,7 @@ _TYPES = (("f32", "bf16"), ("f32", "f16"), ("s32", "s8"), ("s32", "u8"), ("f32",
 def of_atom(request: Request) -> Shown:
     name, target = field(request, "name"), get_target(request.get("target") or "bmg").name
     operand: Any = request.get("operand") or None
-    atom: Any = get_atom(name)
+    atom: Any = _atom_of(name)
     is_mma = isinstance(atom, MmaAtom)
     explanation = explain(atom, target, operand) if operand else explain(atom, target)
     report = or_reason(lambda: check(atom, target))
@@ -85,20 +86,21 @@ def of_atom(request: Request) -> Shown:
 def of_diff(request: Request) -> Shown:
     one, other = field(request, "one"), field(request, "other")
     operand: Any = request.get("operand") or None
-    both = [_value_or_name(text) for text in (one, other)]
+    both = [subject_of("diff", text) for text in (one, other)]
     difference = diff(both[0], both[1], operand)
     code = ", ".join(_code(text) for text in (one, other)) + (f", {operand!r}" if operand else "")
     shown: Shown = {"parts": [["Verdict", difference.verdict], ["Difference", str(difference)]]}
     return {**shown, "python": script(f"print(cx.diff({code}))")}
 
 
-def _value_or_name(text: str) -> Any:
-    """A layout where the text is one, else a name."""
-    return evaluate(text) if not text.startswith("XE_") else text
+def _atom_of(name: str) -> Any:
+    """Return the atom that a text names. Raises as `subject_of` does."""
+    atom = as_atom(subject_of("atom", name))
+    return atom.atom if isinstance(atom, (TiledCopy, TiledMma)) else atom
 
 
 def _code(text: str) -> str:
-    return python_text(text) if not text.startswith("XE_") else repr(text)
+    return python_text(text) if is_expression(text) else repr(text)
 
 
 def of_feeds(request: Request) -> Shown:
@@ -110,7 +112,7 @@ def of_feeds(request: Request) -> Shown:
     if feed.tiles:
         parts.append(["Map of registers", str(feed.slots)])
     code = f"print(cx.feeds({copy!r}, {mma!r}, {operand!r}))"
-    return drawn({"parts": parts, "python": script(code)}, lambda: draw(get_atom(copy)))
+    return drawn({"parts": parts, "python": script(code)}, lambda: draw(copy))
 
 
 def of_tile(request: Request) -> Shown:
@@ -122,7 +124,7 @@ def of_tile(request: Request) -> Shown:
         raise InputError("tile", dict(request), condition, "write 256,256,32 and 8,4,1")
     # Subgroups are numbered along N first, as CUTLASS numbers those of a work-group.
     strides = (grid[1], 1, 0)
-    atom = get_atom(name)
+    atom = _atom_of(name)
     if not isinstance(atom, MmaAtom):
         condition = f"{quoted(name)} is a copy, and an MMA is tiled"
         raise InputError("tile", {"mma": name}, condition, "name an MMA: XE_DPAS_TT<8,f32,bf16>")
@@ -154,7 +156,7 @@ def of_tile(request: Request) -> Shown:
 
 def of_verify(request: Request) -> Shown:
     name, row, column = field(request, "name"), request.get("row"), request.get("column")
-    verdict = enumerated(get_atom(name), row or None, column or None)
+    verdict = enumerated(_atom_of(name), row or None, column or None)
     lines = [f"{name}: {verdict.answer}"]
     for proof in verdict.proofs:
         why = f": {proof.reason}" if proof.reason else ""
@@ -165,4 +167,4 @@ def of_verify(request: Request) -> Shown:
         parts.insert(1, ["Counterexample", str(wrong)])
     given = f", row={row!r}, column={column!r}" if row else ""
     shown: Shown = {"parts": parts, "python": script(f"print(cx.verify({name!r}{given}))")}
-    return drawn(shown, lambda: draw(get_atom(name), mark=wrong))
+    return drawn(shown, lambda: draw(name, mark=wrong))

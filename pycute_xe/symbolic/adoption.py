@@ -26,7 +26,8 @@ def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
 
     Takes a symbolic integer, a layout (swizzled or not), a stride or a tuple of those. Law:
     substituting commutes with every operation of the algebra, as functions. A mapping may name
-    symbols that do not occur, so that one serves many layouts; a keyword may not. Raises
+    symbols that do not occur, so that one serves many layouts, but not only those of a value that
+    has symbols; a keyword may not. Raises
     `InputError` for that, for a number that the assumptions on a symbol exclude, and for other
     values. There is no counterpart in C++.
 
@@ -42,15 +43,19 @@ def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
             "numbers must be given by the names of symbols",
             'substitute(layout, {"M": 512}) or substitute(layout, M=512)',
         )
-    unknown = more.keys() - names_in(value)
+    known = names_in(value)
+    named: dict[str, Any] = {**cast("Mapping[str, Any]", given or {}), **more}
+    unknown = set(more) - known
+    if known and named and not known & set(named):
+        unknown = set(named)
     if unknown:
         raise InputError(
             "substitute",
             {"value": value},
             f"{', '.join(sorted(unknown))} does not occur in the value",
-            f"the symbols of the value are {', '.join(sorted(names_in(value))) or 'none'}",
+            f"the symbols of the value are {', '.join(sorted(known)) or 'none'}",
         )
-    return _substituted(value, {**(given or {}), **more})
+    return _substituted(value, named)
 
 
 def _is_by_name(given: Any) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from math import gcd, lcm
 from typing import Any, cast
 
-from pycute_xe.errors import InputError, ShapeError, UndecidableError
-from pycute_xe.signatures import typed
+from pycute_xe.errors import InputError, ShapeError, UndecidableError, with_article
+from pycute_xe.signatures import shortly, typed
 from pycute_xe.symbolic.integer_sets import HOLDS, always, is_possible, normalised
 from pycute_xe.symbolic.terms import (
     Assumed,
@@ -113,14 +113,17 @@ class Asked(Symbolic):
         """At least, for all values or for none."""
         return self._decided(">=", "<", other)
 
+    @typed
     def at_most(self, other: Any) -> bool:
         """Tell whether the value is at most another for all values of the symbols."""
         return self._always("<=", other)
 
+    @typed
     def at_least(self, other: Any) -> bool:
         """Tell whether the value is at least another for all values of the symbols."""
         return self._always(">=", other)
 
+    @typed
     def differs(self, other: Any) -> bool:
         """Tell whether the value differs from another for all values of the symbols."""
         return self._always("!=", other)
@@ -135,6 +138,10 @@ class Asked(Symbolic):
         raise self.undecided(relation, other)
 
     def _always(self, relation: str, other: Any) -> bool:
+        if operand(other) is None:
+            wrong = f"{with_article(type(other).__name__)} is not an integer"
+            given = {"value": self, "other": shortly(other)}
+            raise InputError("decide", given, wrong, "compare integers, symbolic or not")
         difference: Any = self - other
         if isinstance(difference, Asked):
             return always(relation, difference.expr, difference.known)
@@ -350,6 +357,10 @@ def _guessed(rest: Expr, divisor: Expr, known: Known) -> Expr | None:
 # ------------------------------------------------------------ value
 
 
+MOST_POWER = 256
+"""The largest power of a symbolic value of one term; of a sum, divided by its terms."""
+
+
 class SymbolicInt(Asked):
     """An integer expression of symbols: ``+ - * // %`` give such values again, or plain integers.
 
@@ -433,6 +444,13 @@ class SymbolicInt(Asked):
         """Multiply by itself, a known number of times."""
         if type(power) is not int or power < 0:
             return NotImplemented
+        if power * len(sp.Add.make_args(self.expr)) > MOST_POWER:
+            raise InputError(
+                "**",
+                {"value": self, "power": shortly(power)},
+                f"the power is above {MOST_POWER} terms of the value, and is not multiplied out",
+                "use a smaller power",
+            )
         return _made(sp.expand(self.expr**power), self.known)
 
     def __rmod__(self, other: Any) -> Any:

@@ -18,11 +18,12 @@ from pycute_xe.atom import (
     TiledMma,
 )
 from pycute_xe.clock import deadline
-from pycute_xe.cutlass import LegacyCopyAtom, as_subject
+from pycute_xe.cutlass import LegacyCopyAtom, as_atom
 from pycute_xe.dialects import Distributed
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.spec.specification import Overflow
+from pycute_xe.naming.subjects import Named, subject_of
 from pycute_xe.signatures import typed
 from pycute_xe.trials.enumerating import enumerated, has_arrays
 from pycute_xe.verifying.verdict import BUDGET, Verdict, demand_budget
@@ -41,7 +42,7 @@ Verified = (
     | LinearOp
     | Dpas
     | Distributed
-    | str
+    | Named
 )
 
 
@@ -60,6 +61,7 @@ def verify(
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
 
+    ``kernel`` may be text that names one, or a file: "gemm", "XE_…", "kernel.json".
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
@@ -111,16 +113,17 @@ def verify(
     """
     demand_budget(budget)
     with deadline("verify", seconds):
-        subject = kernel if overflow is None else _overflowing(kernel, overflow)
+        subject = subject_of("verify", kernel)
+        if overflow is not None:
+            subject = _overflowing(subject, overflow)
         return _verified(subject, params, (row, column, unit_bits), feeds, budget)
 
 
-def _overflowing(kernel: Verified, overflow: object) -> Kernel:
+def _overflowing(subject: object, overflow: object) -> Kernel:
     """Return a kernel whose specification says so of integers."""
     if overflow != "assumed" and overflow != "wraps":
         wrong = f"{overflow!r} does not say what becomes of integers that overflow"
         raise InputError("verify", {"overflow": overflow}, wrong, 'use "assumed" or "wraps"')
-    subject: object = as_subject(kernel)
     if not isinstance(subject, Kernel) or subject.computes is None:
         wrong = "only a kernel with a specification computes integers"
         raise InputError("verify", {"overflow": overflow}, wrong, "leave overflow out")
@@ -128,7 +131,7 @@ def _overflowing(kernel: Verified, overflow: object) -> Kernel:
 
 
 def _verified(
-    kernel: Verified,
+    kernel: Any,
     params: Mapping[str, int] | None,
     claimed: tuple[Any, Any, int | None],
     feeds: tuple[Any, Any] | None,
@@ -141,7 +144,7 @@ def _verified(
             wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
             raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
-    subject: Any = as_subject(kernel)
+    subject: Any = as_atom(kernel)
     formula = row is not None or column is not None or unit_bits is not None
     _demand_use(subject, {"row": row} if formula else {}, params)
     # What has symbols has brought their package.

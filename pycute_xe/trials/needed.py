@@ -11,6 +11,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Assumption, Counterexample, Kernel, Specification
 from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.spec.table_checks import broken
+from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.trials.verifier import verify_kernel
 from pycute_xe.typing import glance, shown
@@ -86,7 +87,7 @@ class NeededAssumptions:
 
 @typed
 def needed_assumptions(
-    kernel: Kernel,
+    kernel: Kernel | Named,
     params: Mapping[str, int] | None = None,
     *,
     budget: float = BUDGET,
@@ -105,6 +106,7 @@ def needed_assumptions(
     >>> print(str(needed_assumptions(cx.kernel.rope(16))).splitlines()[1].strip())
     ✓ needed      0 <= positions[i] < P
     """
+    kernel = kernel_of("needed_assumptions", kernel)
     computes = kernel.computes
     if computes is None or not computes.tables:
         wrong = "it assumes nothing of tables"

@@ -85,11 +85,11 @@ def test_layouts_and_atoms_are_saved_and_read(tmp_path: Path) -> None:
     [
         (("verify", "-"), "{}", "from_json(at=$): a document is an object"),
         (("verify", "-"), b"\xff", "byte 0 is not UTF-8"),
-        (("verify", "-"), cx.to_json(cx.Layout(4)), "a document of Layout, not of Kernel"),
-        (("verify", "absent.json"), "", "absent.json: No such file"),
+        (("verify", "-"), cx.to_json(cx.Layout(4)), "the subject is a layout; verify takes"),
+        (("verify", "absent.json"), "", "absent.json): No such file"),
         (("check", "-"), "[" * 2_000_000, "characters"),
         (("check", "-", "--type", "bf16"), "{}", "leave --type out"),
-        (("atom", "-"), cx.to_json(cx.Layout(4)), "Layout is not an atom"),
+        (("atom", "-"), cx.to_json(cx.Layout(4)), "the subject is a layout; atom takes"),
         (("emit", "-", "--tile", "32x32x32"), "{}", "--tile describes a GEMM"),
         (("gemm", "--save", "-", "a.npy"), "", "B is missing"),
         (("gemm",), "", "A is missing"),
@@ -124,4 +124,4 @@ def test_explain_says_what_the_compiler_made(tmp_path: Path) -> None:
 def test_explain_native_takes_kernels_alone() -> None:
     result = run("explain", "-", "--native", given=cx.to_json(cx.Layout(4)))
     assert result.exit_code == 2
-    assert "- is a document of Layout, not of Kernel" in result.stderr
+    assert "the subject is a layout; compile takes a kernel" in result.stderr

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import pycute_xe as cx
 from pycute_xe.cli import main
-from pycute_xe.cli.make_command import KINDS
+from pycute_xe.naming import KINDS
 
 MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (64, 64, 32), ((2, 2, 1), (2, 1, 0)))
 SMALL = ["--tile", "64x64x32", "--subgroups", "2x2"]

@@ -267,6 +267,7 @@ CODED = ("AddrType", "AddrSize", "DataSize", "DataOrder", "LscSFID")
 SURFACE = ("SurfaceBase", "SurfaceWidth", "SurfaceHeight", "SurfacePitch")
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of an instruction: the document's name, its type, what it says, its bytes."""
@@ -281,6 +282,7 @@ class Field:
         return f"{self.name:16} {self.code.hex(' '):30} {self.meaning}".rstrip()
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """A message in binary: its fields in the order of the document, and the tables of its names.

@@ -54,6 +54,10 @@ class Reader:
         self._skip()
         return match.group()
 
+    def follows(self, pattern: str) -> bool:
+        """Whether what comes next matches; nothing is read."""
+        return re.compile(pattern).match(self.text, self.place) is not None
+
     def take(self, pattern: str, what: str) -> str:
         """Read what matches; `InputError` at the column where something else stands."""
         text = self.maybe(pattern)
@@ -145,6 +149,10 @@ def _listed(reader: Reader, marks: str) -> str:
 _SIZE = r"([du](?:8[uc]32|16[uc]32h?|8|16|32|64))"
 _DATA = _SIZE + r"(?:x([0-9]{1,3}))?(t)?\b"
 _QUAD = _SIZE + r"\s*[.]\s*([xyzw]+)\b"
+_UNADDRESSED = rf"{NAME}\s*:"
+"""How a store begins that leaves its address out, as `Block2D` prints it."""
+_ADDRESS = ("V1", "V2", "V3", "V4", "V5", "V6")
+"""The operands of an address that is left out: those of `Block2DMessage`."""
 _BLOCK = r"[du](8|16|32|64)\s*\.\s*(?:([0-9]{1,9})x)?([0-9]{1,9})x([0-9]{1,9})([nt]?)([nt]?)\b"
 
 
@@ -174,6 +182,7 @@ def parse(text: str) -> Message | Block2DMessage:
 
     The null register is ``%null``, ``null`` or ``V0``; conversions are ``d8u32`` or ``d8c32``; a
     leading ``u`` of data sizes, ``flat``, ``x1``, the execution size and blanks may differ too.
+    A block without an address, as `Block2D` prints it, has the operands V1 to V6.
     Law: ``parse(str(m)) == m``. Raises `InputError` that points at the column.
     Document: vISA manual, LSC_UNTYPED.md, Text.
 
@@ -342,13 +351,16 @@ def _block(reader: Reader, head: _Head) -> Block2DMessage:
         condition = "block-2D messages have execution size 1"
         raise reader.error(condition, "write (M1_NM,1)", head.size_place)
     dst = src1 = None
+    where = list[Operand](_ADDRESS)
     if head.op == "store_block2d":
-        where = _block_address(reader)
+        if not reader.follows(_UNADDRESSED):
+            where = _block_address(reader)
         reader.mark("src1")
         src1, block = _typed_block(reader, "store")
     else:
         dst, block = _typed_block(reader, "load")
-        where = _block_address(reader)
+        if not reader.ended():
+            where = _block_address(reader)
     if block.op == "prefetch":
         dst = None
     base, width, height, pitch, x, y = where

@@ -10,19 +10,23 @@ from typing import ParamSpec, TypeVar, get_type_hints
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import InputError, KernelError, quoted
 from pycute_xe.numeric import as_numeric
-from pycute_xe.signatures import conforms, type_words
+from pycute_xe.signatures import conforms, shortly, type_words
 from pycute_xe.typing import is_tuple
 
 __all__ = ["demand_multiples", "in_dword", "in_register", "sized"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+MOST = 1 << 24
+"""The largest size of a kind: more elements than this do not fit what one kernel holds."""
 USUAL = 64
 """What is proposed for a size that has no default."""
 
 
 def sized(**least: int | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that refuses integers below 1, or below ``least``; None leaves one out.
+    """Return a decorator that refuses integers below 1, or below ``least``, and above `MOST`.
+
+    None leaves the lower limit out.
 
     A text that is not one of those that an argument may be is refused, too. Raises `KernelError`
     and `InputError` in the name of the function; what is proposed is the default.
@@ -59,6 +63,10 @@ rest=0
                     raise KernelError(
                         function.__name__, {name: value}, wrong, f"use {name}={proposed}"
                     )
+                if any(type(x) is int and x > MOST for x in numbers):
+                    wrong = f"{name} is above 2**{MOST.bit_length() - 1}"
+                    fix = f"use {name}={usual[name] if type(usual[name]) is int else USUAL}"
+                    raise KernelError(function.__name__, {name: shortly(value)}, wrong, fix)
             return function(*args, **kwargs)
 
         return checked

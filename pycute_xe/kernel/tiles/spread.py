@@ -26,7 +26,7 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import checked_fields
+from pycute_xe.signatures import checked_fields, shortly
 
 __all__ = ["Share", "Spread", "contiguous_axis", "modes_of"]
 
@@ -135,6 +135,13 @@ class Spread:
                 "use divisors of the tile",
             )
         part = tuple(extent // n for extent, n in zip(tile, over, strict=True))
+        if prod(part) > MOST_ELEMENTS or prod(over) > MOST_ELEMENTS:
+            raise KernelError(
+                "tile",
+                {"tile": shortly(tile), "over": shortly(over)},
+                f"a subgroup's part of the tile is above {MOST_ELEMENTS} elements",
+                "use a smaller tile",
+            )
         number = np.arange(over[0] * over[1], dtype=np.int64)
         quick, slow = number % over[fastest], number // over[fastest]
         at = (slow, quick) if fastest == 1 else (quick, slow)
