@@ -63,7 +63,7 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""Seconds in which tables and states are tried where nothing was decided."""
+"""Seconds in which a kernel is run where nothing was decided."""
 BUSY = 3
 """How much longer a busy machine may take for that."""
 Among: TypeAlias = Literal["telling", "behind", "small"]
@@ -411,19 +411,17 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: in
     false = next((p.reason for p in verdict.proofs if p.property == "invariants"), "")
     proofs = tuple(_replayed(kernel, proof, false) for proof in verdict.proofs)
     if all(proof.answer in ("proved", "undecided") for proof in proofs):
-        proofs = _tables_tried(kernel, fixed, proofs, patience)
+        proofs = _undecided_tried(kernel, fixed, proofs, patience)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
     return replace(verdict, proofs=proofs, counterexample=least or next(iter(left), None))
 
 
-def _tables_tried(
+def _undecided_tried(
     kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows, where nothing was decided of tables or of states."""
-    if kernel.computes is None or not (kernel.computes.tables or kernel.computes.defines):
-        return proofs
+    """Return proofs with what a run shows, where nothing was decided: one that differs disproves."""
     place = None
     for among in PROBLEMS:
         seconds = AFTERWARDS * patience
