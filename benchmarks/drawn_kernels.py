@@ -1,10 +1,10 @@
 """Draw kernels of the configurations that public sources have, check them, compile the legal ones.
 
 A draw takes a configuration, and in one of two draws the tile and the subgroups of a second one of
-its kind. Kernels are judged by `check` for pvc and bmg: legal without a finding, legal with some, or
-rejected. Of those without a finding a sample is compiled for both targets by each compiler that
-`atoms/native.toml` names: the text must be accepted, and no thread may spill. Needs what
-`native.missing` names; without compilers only the first half is done.
+its kind. `check` judges it for pvc and bmg: legal without a finding, legal with some, or rejected.
+Those without a finding are compiled for both targets by each compiler that
+`atoms/native.toml` names, in the order of the draws and until as many as asked for fit: their text
+is accepted, and no thread spills. Without compilers only the first half is done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import Pool
 from pathlib import Path
@@ -31,16 +31,16 @@ import family_forms  # pyright: ignore[reportMissingImports]
 import family_gemms  # pyright: ignore[reportMissingImports]
 
 TARGETS = ("pvc", "bmg")
-REGISTERS = 256
 SHARES = {"gemms": 5, "forms": 3, "attention": 2}
 """How many of ten draws are plain GEMMs, their other forms, attention."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A kernel that was drawn: its number, the configuration in words, what `check` found."""
+    """A kernel that was drawn: number, kind, the configuration in words, what `check` found."""
 
     number: int
+    kind: str
     text: str
     findings: tuple[str, ...] = ()
     rejected: str = ""
@@ -62,10 +62,16 @@ POOLS: dict[str, list[Any]] = {
 }
 
 
+def kind_of(number: int, seed: int) -> str:
+    """Return of which kind a draw is."""
+    r = random.Random(f"{seed} {number} kind")
+    return r.choices([*SHARES], [*SHARES.values()])[0]
+
+
 def configuration(number: int, seed: int) -> Any:
     """Return the configuration of a draw: a row, in half of all draws with another row's tile."""
     r = random.Random(f"{seed} {number}")
-    pool = POOLS[r.choices([*SHARES], [*SHARES.values()])[0]]
+    pool = POOLS[kind_of(number, seed)]
     row = r.choice(pool)
     if r.random() < 0.5:
         return row
@@ -91,13 +97,13 @@ def _words(row: Any) -> str:
 def judged(task: tuple[int, int]) -> Drawn:
     """Build and check a draw."""
     number, seed = task
-    row = configuration(number, seed)
+    row, kind = configuration(number, seed), kind_of(*task)
     try:
         kernel = kernel_of(row)
     except CuteError as error:
-        return Drawn(number, _words(row), rejected=error.condition)
+        return Drawn(number, kind, _words(row), rejected=error.condition)
     found = {f"{f.broken.rule}" for t in TARGETS for f in cx.check(kernel, t).findings}
-    return Drawn(number, _words(row), tuple(sorted(found)))
+    return Drawn(number, kind, _words(row), tuple(sorted(found)))
 
 
 def drawn(count: int, seed: int, workers: int = 1) -> list[Drawn]:
@@ -115,26 +121,45 @@ def drawn(count: int, seed: int, workers: int = 1) -> list[Drawn]:
     return out
 
 
-Build = tuple[int, int, str, str]
-"""The number and the seed of a draw, the target, the version of the compiler."""
+@dataclass(frozen=True)
+class Compiled:
+    """What compilers made of a draw: why there is no text, which spill, which reject the text."""
+
+    number: int
+    unwritten: str = ""
+    spilled: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether every compiler takes the text, and no thread spills."""
+        return not (self.unwritten or self.spilled or self.rejected)
 
 
-def compiled(build: Build) -> tuple[Build, str, float]:
-    """Compile a draw; what is wrong with it, and how long it took."""
-    number, seed, target, version = build
-    start = time.perf_counter()
+def compiled(task: tuple[int, int]) -> Compiled:
+    """Compile a draw for both targets by every version that is here."""
+    number, seed = task
+    kernel = kernel_of(configuration(number, seed))
     try:
-        kernel = kernel_of(configuration(number, seed))
-        modes = (r.available for r in cx.check(kernel, target).resources if r.name == "registers")
-        binary = cx.native.compile(kernel, target, min(next(modes), REGISTERS), version)
-        wrong = f"{binary.scratch} bytes of scratch" if binary.scratch else ""
+        cx.emit(kernel, "opencl")
     except CuteError as error:
-        wrong = f"{type(error).__name__}: {error.condition}"
-    return build, wrong, time.perf_counter() - start
+        return Compiled(number, unwritten=error.condition)
+    spilled: list[str] = []
+    rejected: list[str] = []
+    for target, version in compilers():
+        try:
+            binary = cx.native.compile(kernel, target, compiler=version)
+        except CuteError as error:
+            rejected.append(f"{target} {version}: {error.condition}")
+            continue
+        if binary.scratch:
+            fits = cx.check(kernel, target).registers
+            spilled.append(f"{target} {version}: {binary.scratch} bytes, check {fits}")
+    return Compiled(number, "", tuple(spilled), tuple(rejected))
 
 
-def _compilers() -> list[tuple[str, str]]:
-    """Return each target with each tried version that is here and knows it."""
+def compilers() -> list[tuple[str, str]]:
+    """Return each target with each version of `atoms/native.toml` that is here and knows it."""
     found = [tool for tool in cx.native.toolchains() if tool.tried]
     return [(t, tool.version) for tool in found for t in TARGETS if t in tool.targets]
 
@@ -146,35 +171,50 @@ def _listed(title: str, counts: Counter[str], most: int = 12) -> None:
             print(f"  {times:4}  {text}")
 
 
+def _wanted_compiled(clean: list[Drawn], seed: int, wanted: int, workers: int) -> int:
+    """Compile draws in their order until so many fit; print what does not; how many fit."""
+    made: list[Compiled] = []
+    texts, number = {one.number: one.text for one in clean}, 0
+    with Pool(workers) as pool:
+        while sum(one.fits for one in made) < wanted and number < len(clean):
+            part = clean[number : number + 4 * workers]
+            number += len(part)
+            for one in pool.imap(compiled, [(x.number, seed) for x in part]):
+                made.append(one)
+                for line in (*one.spilled, *one.rejected):
+                    print(f"{one.number} {texts[one.number]}\n      {line}", flush=True)
+    _listed("without a text:", Counter(one.unwritten for one in made if one.unwritten))
+    fits, spills = sum(one.fits for one in made), sum(bool(one.spilled) for one in made)
+    rejected = sum(bool(one.rejected) for one in made)
+    by = ", ".join(f"{target} {version}" for target, version in compilers())
+    print(f"{fits} of {len(made)} fit by each of {by}; {spills} spill, {rejected} are rejected")
+    return fits
+
+
 def main() -> None:
-    """Draw, check and compile; exit with 1 where the share or a binary is wrong."""
+    """Draw, check and compile; exit with 1 where too few are legal or fit, or one is rejected."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=400, help="kernels that are drawn")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--binaries", type=int, default=200, help="kernels that are compiled")
+    parser.add_argument("--binaries", type=int, default=200, help="kernels that must compile")
     parser.add_argument("--share", type=float, default=0.6, help="legal without a finding")
+    parser.add_argument("--kinds", default=",".join(SHARES), help="what is compiled of")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
+    start = time.perf_counter()
     found = drawn(asked.count, asked.seed, asked.workers)
     kernels = [one for one in found if not one.rejected]
     clean = [one for one in kernels if one.clean]
     _listed("rejected when built:", Counter(x.rejected for x in found if x.rejected))
     _listed("found by check:", Counter(rule for x in kernels for rule in x.findings))
     print(f"{len(clean)} of {len(kernels)} kernels are legal without a finding", flush=True)
-    chosen = clean[: asked.binaries]
-    tasks: list[Build] = [
-        (one.number, asked.seed, *compiler) for one in chosen for compiler in _compilers()
-    ]
-    bad, texts, start = 0, {one.number: one.text for one in chosen}, time.perf_counter()
-    with Pool(asked.workers) as pool:
-        for (number, _, target, version), wrong, seconds in pool.imap_unordered(compiled, tasks):
-            bad += bool(wrong)
-            if wrong:
-                print(f"{number} {target} {version} {seconds:.1f} s: {texts[number]}", flush=True)
-                print(f"      {wrong}", flush=True)
-    print(f"{len(tasks) - bad} of {len(tasks)} binaries without scratch, of {len(chosen)} kernels")
+    few = len(clean) < asked.share * len(kernels)
+    if asked.binaries and compilers():
+        chosen = [one for one in clean if one.kind in asked.kinds.split(",")]
+        fits = _wanted_compiled(chosen, asked.seed, asked.binaries, asked.workers)
+        few = few or fits < asked.binaries
     print(f"{time.perf_counter() - start:.0f} s")
-    raise SystemExit(bad > 0 or len(clean) < asked.share * len(kernels))
+    raise SystemExit(few)
 
 
 if __name__ == "__main__":

@@ -421,7 +421,7 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: in
 def _undecided_tried(
     kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows, where nothing was decided: one that differs disproves."""
+    """Return proofs where nothing was decided, with what a run shows that differs."""
     place = None
     for among in PROBLEMS:
         seconds = AFTERWARDS * patience

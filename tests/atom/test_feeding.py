@@ -255,7 +255,8 @@ def test_tiles_that_begin_inside_a_register_must_be_moved() -> None:
     assert [(b.level, b.rule) for b in feed.warnings] == [("error", "dst-grf")]
     # D of the second DPAS begins at the second register, 32 elements on.
     assert isinstance(feed.slots, tuple)
-    assert feed.slots[:17] == (*range(16), None) and feed.slots[32:] == (*range(16, 32),)
+    assert feed.slots[:17] == (*range(16), None)
+    assert feed.slots[32:] == (*range(16, 32),)
     assert "dst is 32, must be a multiple of 64" in feed.reason
     assert "Dst is GRF aligned" in feed.reason
     loaded = cx.feeds("XE_2D_U16x2x16_LD_N", short, "C")
