@@ -371,7 +371,7 @@ def spilled(registers: int, mode: int) -> tuple[Broken, ...]:
             )
             level: Level = "error" if count == compiled else "warning"
             fix = "use a smaller tile, or more subgroups for the same tile"
-            return (Broken("spilled", level, condition, cast("str", row["source"]), fix),)
+            return (Broken("spills", level, condition, cast("str", row["source"]), fix),)
     return ()
 
 

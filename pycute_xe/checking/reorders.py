@@ -66,9 +66,9 @@ def _judge(kernel: Kernel, statement: ir.Reorder, count: int, findings: Findings
         return
     operand, order = carried.operand, carried.order
     named, source = _document(carried)
-    condition = (
-        f"{operand} of {order}-major memory is moved by {carried.copy.op}: {condition}{named}"
-    )
+    verb = "store" if operand == "D" else "load"
+    major = {"row": "row-major", "col": "column-major"}[order]
+    condition = f"a {verb} of {major} {operand} by {carried.copy.op} needs {condition}{named}"
     better = _without_moves(carried)
     if better is not None:
         argument = ARGUMENT[operand]

@@ -52,7 +52,8 @@ def test_a_reorder_is_found_where_the_registers_of_a_copy_are_not_those_of_the_o
     except CuteError:
         return  # the name is not a template, or holds less than an operand
     found = found_of(kernel, f"tCr{operand}")
-    assert bool(found) == (feed.kind == "reorder"), (feed, found)
+    if feed.kind != "impossible":  # a block of less than an operand: there is nothing to compare
+        assert bool(found) == (feed.kind == "reorder"), (feed, found)
     for finding in found:
         assert "moves in each subgroup" in str(finding)
         if isinstance(finding, cx.checking.Finding):
