@@ -158,7 +158,7 @@ class MmaAtom:
     def unit_bits(self, operand: Operand) -> int:
         """Return the width in bits in which work-items read the registers of an operand.
 
-        The least of `faithful_units`; where there is none, an element, or a byte below 8 bits.
+        The least of `faithful_units`; without one, an element, or a byte below 8 bits.
 
         >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).unit_bits("B")
         16

@@ -34,7 +34,7 @@ def price(candidate: Candidate, device: Device, problems: Sequence[Mapping[str, 
     checked = check(kernel, device.target)
     if checked.errors:
         return checked.errors[0].broken.rule
-    if any(found.broken.rule == SPILLS for found in checked.warnings):
+    if any(finding.broken.rule == SPILLS for finding in checked.warnings):
         return SPILLS
     try:
         known = facts_of(kernel, device.target, candidate.mode)
