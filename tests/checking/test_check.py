@@ -52,7 +52,7 @@ def test_registers_count_where_they_live_at_once(mma: cx.TiledMma) -> None:
     # A column-major D is stored through registers of its own, when A and B are no longer needed.
     report = cx.check(cx.kernel.gemm(mma, d="col"), "bmg")
     assert report.registers == 256
-    assert report.errors == ()
+    assert [f.broken.rule for f in report.errors] == ["register-room"]
 
 
 def test_full_registers_of_the_small_mode_ask_for_the_large_one(mma: cx.TiledMma) -> None:
@@ -229,9 +229,9 @@ def test_registers_are_judged_by_what_compilers_made_of_as_many(
 def test_a_reorder_that_no_move_does_is_judged_all_the_same() -> None:
     """`emit` refuses B's halves of bytes that part; how many registers it takes is known."""
     op = cx.XE_DPAS_TT(8, "s32", "u4")
-    for grid, refused in (((8, 4, 1), True), ((4, 8, 1), False)):
+    for grid, rule in (((8, 4, 1), "register-file"), ((4, 8, 1), "register-room")):
         layout = cx.Layout(grid, (grid[1], 1, 0))
         kernel = cx.kernel.gemm(cx.workgroup_mma(op, (256, 256, 128), layout))
-        assert bool(cx.check(kernel, "bmg")) is not refused
+        assert [f.broken.rule for f in cx.check(kernel, "bmg").errors] == [rule]
         with pytest.raises(KernelError, match="share a byte"):
             cx.emit(kernel)
