@@ -20,7 +20,7 @@ from pycute_xe.checking import check
 from pycute_xe.costing import facts_of
 from pycute_xe.errors import CuteError, LegalityError
 from pycute_xe.exploring import Candidate, Space
-from pycute_xe.exploring.rules import refusal, spills_expected
+from pycute_xe.exploring.rules import refusal
 
 TYPES = (
     ("bf16", "bf16", "f32", "f32"),
@@ -60,7 +60,7 @@ def judged(candidate: Candidate, target: str) -> str:
             facts_of(kernel, target, candidate.mode)
         except LegalityError as error:
             return error.condition
-    return "spills" if spills_expected(checked.registers) else ""
+    return "spills" if "spills" in {f.broken.rule for f in checked.findings} else ""
 
 
 def main() -> None:

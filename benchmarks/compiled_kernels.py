@@ -134,10 +134,9 @@ def _case(row: Row, number: int) -> Case | None:
             checked = cx.check(case.kernel(), "pvc")
         except CuteError:
             return None
-        # Address payloads that find no room are spilled; `check` warns of those, and of the tall
-        # transposed blocks.
+        # `check` warns of the tall transposed blocks.
         warned = {f.broken.rule for f in checked.findings}
-        if not checked or "register-room" in warned:
+        if not checked:
             return None
         if "transpose-column-bytes" not in warned:
             return case

@@ -21,7 +21,7 @@ __all__ = [
     "message_target",
     "messages_only",
     "refuse_known_in_part",
-    "spills",
+    "spilled",
     "targets",
 ]
 
@@ -120,8 +120,9 @@ class Target:
         """Return the mode in which a thread holds its fragments, and the rules that it breaks.
 
         A register for the header of the thread and one for each address payload come on top. The
-        largest mode, where even that does not hold them: an error if the fragments alone need
-        more, else a warning.
+        largest mode, where even that does not hold them: ``register-file`` if the fragments alone
+        need more, else ``register-room``, or ``spills`` where compiled kernels of as many spilled:
+        an error if all did, a warning if some did.
 
         >>> get_target("pvc").grf_mode_of(128), get_target("pvc").grf_mode_of(4608)[1][0].condition
         ((256, ()), 'fragments need 4608 registers, a thread has at most 256')
@@ -137,13 +138,14 @@ class Target:
             )
             return most, (broken,)
         if fragments + payloads < most:
-            return self.grf_mode(fragments + payloads + 1), ()
+            mode = self.grf_mode(fragments + payloads + 1)
+            return mode, spilled(fragments, mode)
         besides = f"{payloads} address payloads and the thread header take one each"
         broken = Broken(
             "register-room",
-            "warning",
+            "error",
             f"fragments take {fragments} of {most} registers; "
-            f"{besides if payloads else 'the thread header takes one'}, so some will be spilled",
+            f"{besides if payloads else 'the thread header takes one'}, so that some are spilled",
             "vISA manual, LSC_UNTYPED.md: a block-2D message reads its address payload from a "
             "register",
             "use a smaller tile, or operands that need no reorder",
@@ -385,20 +387,27 @@ def _aliases() -> dict[str, str]:
 
 
 @cache
-def spills(registers: int) -> tuple[int, int] | None:
-    """Return how many kernels were compiled whose fragments take so many registers, and spilled.
+def spilled(registers: int, mode: int) -> tuple[Broken, ...]:
+    """Return what is broken where kernels whose fragments take so many registers spilled.
 
-    (spilled, compiled), of the rows of ``atoms/arch.toml``, which name the compiler; None where
-    few enough registers are taken that nothing was counted.
+    ``mode`` are the registers of a thread. An error where all that were compiled spilled, a
+    warning where some did, of the rows of ``atoms/arch.toml``, which name the compiler.
 
-    >>> spills(224), spills(256)[0] == spills(256)[1]
-    (None, True)
+    >>> [[b.level for b in spilled(count, 256)] for count in (224, 240, 244, 256)]
+    [[], [], ['warning'], ['error']]
     """
     for row in rows("arch", "spilled"):
         low, high = cast("tuple[int, int]", row["registers"])
-        if low <= registers <= high:
-            return cast("int", row["spilled"]), cast("int", row["compiled"])
-    return None
+        count, compiled = cast("int", row["spilled"]), cast("int", row["compiled"])
+        if row["mode"] == mode and low <= registers <= high and count:
+            condition = (
+                f"fragments take {registers} of {mode} registers; of {compiled} such kernels that "
+                f"were compiled, {count} spilled"
+            )
+            level: Level = "error" if count == compiled else "warning"
+            fix = "use a smaller tile, or more subgroups for the same tile"
+            return (Broken("spills", level, condition, cast("str", row["source"]), fix),)
+    return ()
 
 
 @cache

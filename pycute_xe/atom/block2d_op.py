@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from pycute_xe.arch.block2d import Block2D
+from pycute_xe.arch.rules import Broken, judge, rules
+from pycute_xe.atom.register_picture import ANY_TARGET
 from pycute_xe.errors import DivisibilityError, DTypeError, ShapeError, meant, with_article
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import as_numeric
@@ -93,6 +95,16 @@ class Block2DOp:
             transpose=self.kind == "XE_LOAD_2D_TRANSPOSE",
             vnni=self.kind == "XE_LOAD_2D_VNNI",
         )
+
+    @property
+    def broken_assertions(self) -> tuple[Broken, ...]:
+        """What CUTLASS's template asserts and these sizes break: C++ does not compile it.
+
+        >>> XE_LOAD_2D_TRANSPOSE(64, 8, 4).broken_assertions[0].condition
+        'width is 4, must be at most 3'
+        """
+        message = self.message
+        return judge(rules("block2d", "template", ANY_TARGET, message.op), message.quantities)
 
     @cached_property
     def packed_order(self) -> Layout:

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pycute_xe.algebra import coalesce
@@ -16,7 +15,13 @@ from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.formula import formula_of
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, is_index
+from pycute_xe.atom.register_picture import (
+    SUBGROUP,
+    UNITS,
+    Place,
+    RegisterPicture,
+    is_index,
+)
 from pycute_xe.errors import CoordError, CuteError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
@@ -72,8 +77,6 @@ AnyPlaced = PlacedMessage | PlacedLinear
 
 
 # ------------------------------------------------------------ copy answers
-
-UNITS = (8, 16, 32, 64)
 
 
 class CopyAnswers(ABC):
@@ -294,8 +297,7 @@ class CopyAnswers(ABC):
         >>> get_atom("XE_2D_U16x16x16_LD_V").faithful_units
         (32,)
         """
-        picture = self._picture
-        units = (unit for unit in UNITS if unit % picture.bits == 0)
+        units = (unit for unit in UNITS if unit % self._picture.bits == 0)
         return tuple(unit for unit in units if self._shown_in(unit))
 
     @property
@@ -315,16 +317,7 @@ class CopyAnswers(ABC):
 
     def _shown_in(self, unit_bits: int) -> bool:
         """Whether registers read in units of a width hold what is said, values in order."""
-        picture = self._picture
-        slots, whole = picture.slots, unit_bits // picture.bits
-        if not slots:
-            return False
-        for work_item, owned in enumerate(self._owned):
-            firsts = range(work_item * whole, len(slots), SUBGROUP * whole)
-            slots_in_order = tuple(chain.from_iterable(slots[i : i + whole] for i in firsts))
-            if slots_in_order[: len(owned)] != owned:
-                return False
-        return True
+        return self._picture.shows(self._owned, unit_bits)
 
 
 def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:

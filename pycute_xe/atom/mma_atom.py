@@ -140,7 +140,42 @@ class MmaAtom:
         >>> make_mma_atom(XE_DPAS_TT(3, "f32", "tf32")).faithful
         False
         """
-        return not self._differences
+        return not self.differences
+
+    def faithful_units(self, operand: Operand) -> tuple[int, ...]:
+        """Return the widths in bits, of 8 to 64, in which registers show the layout of an operand.
+
+        A work-item that reads its registers in elements of such a width finds the values that
+        `ownership` says, in that order. Raises `ShapeError` for another operand.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> older = get_atom("XE_8x16x32_S32S8S8S32_TT")
+        >>> [older.faithful_units(operand) for operand in "ABC"]
+        [(16,), (32,), (32,)]
+        """
+        return self.registers(operand).units_of(self.ownership(operand))
+
+    def unit_bits(self, operand: Operand) -> int:
+        """Return the width in bits in which work-items read the registers of an operand.
+
+        The least of `faithful_units`; without one, an element, or a byte below 8 bits.
+
+        >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).unit_bits("B")
+        16
+        """
+        units = self.faithful_units(operand)
+        return units[0] if units else max(8, self.operand_type(operand).bits)
+
+    @property
+    def readable(self) -> bool:
+        """Whether each operand has a width in which registers show its layout.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> older = [get_atom(f"XE_{m}x16x8_F32TF32TF32F32_TT") for m in (1, 2)]
+        >>> [atom.readable for atom in older]
+        [False, True]
+        """
+        return all(self.faithful_units(operand) for operand in ("A", "B", "C", "D"))
 
     @property
     def by_registers(self) -> MmaAtom:
@@ -149,25 +184,31 @@ class MmaAtom:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words.
+        """What a user of this atom should know, in words, one thing each.
 
         >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).notes
         ()
         """
         if self.shipped:
-            return self._differences
-        return ("CUTLASS ships no operation of this name", *self._differences)
+            return self.differences
+        return ("CUTLASS ships no operation of this name", *self.differences)
 
-    @property
-    def _differences(self) -> tuple[str, ...]:
-        """Where the layouts are not the registers."""
+    @cached_property
+    def differences(self) -> tuple[str, ...]:
+        """Where the layouts are not the registers, or are those in wider elements, in words.
+
+        >>> make_mma_atom("XE_8x16x16_F32BF16BF16F32_TT").differences
+        ('its layout of B is that of registers read in elements of 32 bits, each of 2 rows of a ...
+        """
         notes: list[str] = []
-        if self.legacy and self.tv_layout_B != _dealt(self.op.position_B, self.op.B.bits):
-            notes.append(
-                "its layout of B hides the VNNI packing: work-items hold other values than it says"
-            )
-        if self.legacy and self.op.A.bits < 16:
-            notes.append("its layout of A gives each work-item pairs of adjacent columns")
+        for operand in ("A", "B"):
+            unit, bits = self.unit_bits(operand), self.operand_type(operand).bits
+            if unit > max(8, bits):
+                what = {"A": "adjacent columns", "B": "rows of a column (VNNI)"}[operand]
+                notes.append(
+                    f"its layout of {operand} is that of registers read in elements of {unit} "
+                    f"bits, each of {unit // bits} {what}"
+                )
         count = size(self.op.position_A)
         if self.legacy and count < SUBGROUP:
             notes.append(f"its layout of A gives each of {count} elements to two work-items")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import lcm
 from numbers import Integral
 
@@ -17,6 +18,7 @@ __all__ = [
     "ANY_TARGET",
     "PADDING",
     "SUBGROUP",
+    "UNITS",
     "Place",
     "RegisterPicture",
     "is_index",
@@ -26,6 +28,9 @@ __all__ = [
 ]
 
 SUBGROUP = 16
+
+UNITS = (8, 16, 32, 64)
+"""The widths in bits in which work-items may read registers."""
 
 ANY_TARGET = "bmg"
 """For what does not depend on the target: all have registers and refusing rules in common."""
@@ -101,6 +106,32 @@ class RegisterPicture:
     def padding(self) -> int:
         """Slots that hold no element."""
         return self.slots.count(None)
+
+    def units_of(self, ownership: Sequence[Sequence[Place]]) -> tuple[int, ...]:
+        """Return the widths of `UNITS` in which registers show an ownership.
+
+        ``ownership[t]`` are the places of the values of work-item ``t``, in order. A work-item that
+        reads its registers in elements of such a width finds these values, in that order.
+        Document: intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md.
+
+        >>> picture = RegisterPicture(16, tuple((v % 2, v // 2) for v in range(32)))
+        >>> picture.units_of([((0, t), (1, t)) for t in range(16)])
+        (32,)
+        """
+        units = (unit for unit in UNITS if unit % self.bits == 0)
+        return tuple(unit for unit in units if self.shows(ownership, unit))
+
+    def shows(self, ownership: Sequence[Sequence[Place]], unit_bits: int) -> bool:
+        """Tell whether work-items find their values in registers that are read in such units."""
+        slots, whole = self.slots, unit_bits // self.bits
+        if not slots:
+            return False
+        for work_item, owned in enumerate(ownership):
+            firsts = range(work_item * whole, len(slots), SUBGROUP * whole)
+            slots_in_order = tuple(chain.from_iterable(slots[i : i + whole] for i in firsts))
+            if slots_in_order[: len(owned)] != tuple(owned):
+                return False
+        return True
 
     def register(self, index: int) -> tuple[Place | None, ...]:
         """Return the slots of one general register, lowest byte first.

@@ -18,8 +18,10 @@ __all__ = [
     "classify_reorder",
     "in_register_order",
     "is_identity",
+    "operand_reorder",
     "reorder",
     "reorder_from_copy",
+    "reorder_rank",
     "reorder_to_copy",
 ]
 
@@ -170,6 +172,45 @@ def reorder_to_copy(mma: TiledMma, operand: str, copy: TiledCopy) -> Layout:
     True
     """
     return reorder(_mma_side(mma, operand), _copy_side(copy))
+
+
+def operand_reorder(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
+    """Return the reorder between a copy and an operand: from D to a store, else from a load.
+
+    Raises as `reorder` does.
+
+    >>> from pycute_xe.atom import (XE_DPAS_TT, make_block_2d_copy_D, workgroup_mma)
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> is_identity(operand_reorder(make_block_2d_copy_D(mma, ("ld", 1)), mma, "D"))
+    True
+    """
+    if operand == "D":
+        return reorder_to_copy(mma, "C", copy)
+    return reorder_from_copy(copy, mma, operand)
+
+
+def reorder_rank(copy: TiledCopy, mma: TiledMma, operand: str) -> int:
+    """Return 0 for no reorder, 1 for one that renames registers, 2 for one that moves values.
+
+    Raises as `reorder` does.
+
+    >>> from pycute_xe.atom import (XE_DPAS_TT, XE_LOAD_2D, make_block_2d_copy_B, workgroup_mma)
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> [reorder_rank(make_block_2d_copy_B(mma, (1, "ld"), op=op), mma, "B")
+    ...     for op in (None, XE_LOAD_2D(16, 32, 32, 16))]
+    [0, 2]
+    """
+    slots = operand_reorder(copy, mma, operand)
+    if is_identity(slots):
+        return 0
+    op = mma.atom.op
+    bits = {"A": op.bytes_A, "B": op.bytes_B}.get(operand, op.bytes_D) * 8
+    piece, moved = bits // copy.value_type.bits, entries(slots)
+    if len(moved) % piece:
+        return 2
+    firsts = moved[::piece]
+    together = [first + i for first in firsts for i in range(piece)]
+    return 1 if moved == together and not any(first % piece for first in firsts) else 2
 
 
 def _copy_side(copy: TiledCopy) -> Layout:

@@ -10,7 +10,6 @@ from pycute_xe.arch import Block2D, Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.arch.rules import Level, errors, rules
-from pycute_xe.arch.target import spills
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import SUBGROUP
@@ -64,11 +63,10 @@ def judge_dpas_message(message: DpasMessage, subject: str, findings: Findings) -
     findings.judge(subject, rules("dpas", "rule", findings.target.name), message.quantities)
 
 
-def judge_mma_atom(atom: MmaAtom, findings: Findings, level: Level = "error") -> None:
+def judge_mma_atom(atom: MmaAtom, findings: Findings) -> None:
     """Judge an MMA atom: its instruction, and whether its layouts say where operands lie.
 
-    A kernel has its values in the registers that the instruction reads, whatever the older layouts
-    say of them: it asks with level "warning".
+    Those of older atoms are of registers that are read in wider elements: they are right in these.
     """
     subject = str(atom)
     judge_dpas(atom.op, subject, findings)
@@ -76,19 +74,20 @@ def judge_mma_atom(atom: MmaAtom, findings: Findings, level: Level = "error") ->
     if atom.faithful or findings.allow_unfaithful:
         findings.hold(subject, "faithful", "its layouts say where the operands lie", source)
         return
-    broken = Broken(
-        "faithful",
-        level if atom.by_registers.faithful else "error",
-        " ".join(atom.notes),
-        source,
-        "use XE_DPAS_TT and an even M, or allow_unfaithful=True",
-    )
+    level: Level = "error"
+    fix = "use an even M, or allow_unfaithful=True"
+    if atom.readable:
+        names: tuple[Operand, ...] = ("A", "B")
+        units = (f"{name} in elements of {atom.unit_bits(name)} bits" for name in names)
+        level, fix = "warning", f"read {' and '.join(units)}, or use XE_DPAS_TT"
+        source += "; intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md: elements of registers"
+    broken = Broken("faithful", level, "; ".join(atom.differences), source, fix)
     findings.refuse(subject, (broken,))
 
 
-def judge_tiled_mma(mma: TiledMma, findings: Findings, level: Level = "error") -> None:
+def judge_tiled_mma(mma: TiledMma, findings: Findings) -> None:
     """Judge the atom, and where in registers each of its repetitions finds the operands."""
-    judge_mma_atom(mma.atom, findings, level)
+    judge_mma_atom(mma.atom, findings)
     if mma.atom.op.broken_rules(findings.target):
         return
     table = rules("dpas", "rule", findings.target.name)
@@ -119,9 +118,6 @@ def judge_registers(fragments: Mapping[str, int], findings: Findings, payloads: 
     total, target = sum(fragments.values()), findings.target
     detail = " + ".join(f"{name} {count}" for name, count in fragments.items())
     mode, broken = target.grf_mode_of(total, payloads)
-    counted = spills(total)
-    if counted is not None:
-        detail += f"; of {counted[1]} such kernels that were compiled, {counted[0]} spilled"
     _take(Resource("registers", total, mode, detail), broken, findings)
 
 

@@ -19,6 +19,7 @@ from pycute_xe.checking.atoms import (
     judge_tiled_copy,
     judge_tiled_mma,
 )
+from pycute_xe.checking.reorders import judge_reorders
 from pycute_xe.checking.report import Findings, Resource
 from pycute_xe.errors import InputError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
@@ -306,7 +307,7 @@ def _steps(
 
 @JUDGED.of(ir.Mma)
 def _(body: Body, statement: ir.Mma) -> None:
-    judge_tiled_mma(statement.mma, body.findings, level="warning")
+    judge_tiled_mma(statement.mma, body.findings)
 
 
 @JUDGED.of(
@@ -334,6 +335,7 @@ def judge_kernel(
         judge_fences(kernel, findings)
         judge_shared_memory(kernel, findings)
     judge_indices(kernel, findings)
+    judge_reorders(kernel, findings)
     judge_resources(kernel, len(body.copies), findings)
     _demand(body)
 

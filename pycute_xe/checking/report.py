@@ -285,6 +285,11 @@ class Checked:
         return tuple(rule for rule in self.held if rule.binds)
 
     @property
+    def reorders(self) -> tuple[Held, ...]:
+        """The reorders that move elements and that no copy makes unnecessary, with their moves."""
+        return tuple(rule for rule in self.held if rule.rule == "reorder")
+
+    @property
     def requirements(self) -> tuple[str, ...]:
         """The rules behind the demands, one line each, with who says so."""
         lines = {line: None for demand in self.demands for line in demand.sources}
@@ -336,6 +341,7 @@ class Checked:
         yield f"  ✓ {self.passed} rule{'s'[: self.passed != 1]} hold{'s'[: self.passed == 1]}"
         yield from (f"  {rule}" for rule in self.binding)
         yield from (f"  {resource}" for resource in self.resources)
+        yield from (f"  {rule}" for rule in self.reorders)
         if self.binds is not None:
             b = self.binds
             yield f"  binds: {b.name}, {b.used} of {b.available}"
@@ -522,6 +528,7 @@ def summary(checked: Checked) -> list[str]:
     head = [f"{checked.subject} on {target}: {verdict}"]
     resources = sorted(checked.resources, key=lambda resource: resource.name != "registers")
     head += (f"  {resource}" for resource in resources)
+    head += (f"  {rule}" for rule in checked.reorders)
     if checked.binds is not None:
         b = checked.binds
         head.append(f"  binds: {b.name}, {b.used} of {b.available}")

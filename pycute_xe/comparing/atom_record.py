@@ -163,7 +163,8 @@ def head_of_copy(copy: LegacyCopyName | Block2DOp) -> AtomHead:
     if isinstance(copy, Block2DOp):
         mode = _TEMPLATE_MODES.get(copy.kind, "N")
         shape = copy.height, copy.width
-        return AtomHead(str(copy), copy.message.op, copy.bits, *shape, mode, False, True)
+        shipped = not copy.broken_assertions
+        return AtomHead(str(copy), copy.message.op, copy.bits, *shape, mode, False, shipped)
     kind: Kind = "prefetch" if copy.is_prefetch else "store" if copy.is_store else "load"
     of_name = copy.mode, copy.packed, copy.shipped
     return AtomHead(str(copy), kind, copy.bits, *copy.logical_shape, *of_name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import chain, product
+from itertools import product
 from operator import itemgetter
 from textwrap import wrap
 from typing import Literal, cast, overload
@@ -287,7 +287,8 @@ class Feed:
     ``tiles`` are the (row, column) origins in the block of the operand tiles it holds, in the order
     of their registers; ``places[t][i]`` is the slot of ``copy.registers()`` that holds element
     ``i`` of the operand's registers of tile ``t``. Both are empty where it is impossible.
-    ``warnings``: rules that a document has and a looser one has not, which a free operand breaks.
+    ``warnings``: the rules of alignment that tiles break where they are, in order; an error makes a
+    reorder of it, which brings each tile to the beginning of a register.
     Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one, from a byte where
     DPAS may read.
     Counterpart: whether ``reorder`` of two subgroup tensors moves anything.
@@ -315,23 +316,42 @@ class Feed:
         """Source register element → destination register element, of the whole block.
 
         A load goes from the copy's registers to the operand's, a store from D's to the copy's; on
-        the side of the operand, tiles follow each other in the order of ``tiles``. A layout where
-        one says it, else the destinations one by one, ``None`` for padding. Empty where it is
-        impossible.
+        the side of the operand, tiles follow each other in the order of ``tiles``, each from a
+        register on where DPAS needs that. A layout where one says it, else the destinations one by
+        one, ``None`` for padding. Empty where it is impossible.
 
         >>> from pycute_xe.comparing.feeding import feeds
         >>> print(feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").slots)
         (16,2,8):(2,1,32)
         """
-        slots = [slot for places in self.places for slot in places]
-        moved: list[int | None] = list(slots)
-        if slots and self.operand != "D":
-            moved = [None] * (max(slots) + 1)
-            for element, slot in enumerate(slots):
-                moved[slot] = element
-        if None in moved or not slots:
+        pairs = [*self._moved]
+        if self.operand != "D":
+            pairs = [(slot, element) for element, slot in pairs]
+        moved: list[int | None] = [None] * (max(map(itemgetter(0), pairs), default=-1) + 1)
+        for source, destination in pairs:
+            moved[source] = destination
+        if None in moved or not moved:
             return tuple(moved)
         return layout_of(cast("list[int]", moved)) or tuple(moved)
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether tiles are in order, and one begins where DPAS cannot find it.
+
+        >>> from pycute_xe.comparing.feeding import feeds
+        >>> feeds("XE_2D_U16x2x16_ST_N", "XE_DPAS_TT<1,bf16,bf16,bf16,bf16>", "D").misplaced
+        True
+        """
+        return bool(errors(self.warnings))
+
+    @property
+    def _moved(self) -> Iterator[tuple[int, int]]:
+        """Pairs of an element on the side of the operand and a slot of the copy's registers."""
+        bits = self.mma.operand_type(self.operand).bits
+        whole = quantities_of(self.mma.op)["grf_bytes"] * 8 // bits if self.misplaced else 1
+        for number, places in enumerate(self.places):
+            first = number * -(-len(places) // whole) * whole
+            yield from enumerate(places, first)
 
     @cached_property
     def units(self) -> tuple[int, int] | None:
@@ -380,7 +400,11 @@ class Feed:
         if self.kind != "reorder":
             return 0 if self.kind == "free" else None
         bits = self.mma.operand_type(self.operand).bits
-        return _instructions(self.places, bits, self.operand == "D")
+        if self.operand == "D":
+            source, last = {slot: e for e, slot in self._moved}, max(map(max, self.places))
+        else:
+            source, last = dict(self._moved), max(element for element, _ in self._moved)
+        return _instructions(tuple(source.get(i, -1) for i in range(last + 1)), bits)
 
     @property
     def cost(self) -> str:
@@ -431,18 +455,13 @@ def cost_of(kind: str, moves: int | None) -> str:
 
 
 @lru_cache(maxsize=1 << 10)
-def _instructions(places: tuple[tuple[int, ...], ...], bits: int, stores: bool) -> int | None:
-    """Count the moves between the slots of a copy and the tiles of an operand, ``None`` for no way.
+def _instructions(source: tuple[int, ...], bits: int) -> int | None:
+    """Count the moves that bring each element from its source (-1: none), ``None`` for no way.
 
     Many copies hold a block alike, so that most are counted once.
     """
     from pycute_xe.arch.regions import moves_from
 
-    source = list(chain.from_iterable(places))
-    if stores:
-        slots, source = source, [-1] * (max(source) + 1)
-        for element, slot in enumerate(slots):
-            source[slot] = element
     try:
         moves = moves_from(source, bits)
     except KernelError:
@@ -482,6 +501,8 @@ def words_of(feed: Feed) -> str:
         free = f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
         return f"{free}; {words}" if words else free
     what = _PATTERNS.get(feed.pattern, "elements lie in another order")
+    if feed.misplaced:
+        what = "; ".join(f"{b.condition} ({b.rule}) [{b.source}]" for b in errors(feed.warnings))
     how = feed.movement
     if feed.units and feed.units[0] != feed.units[1]:
         how += f", read in {feed.units[0]}-bit units and written in {feed.units[1]}-bit ones"

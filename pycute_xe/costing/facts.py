@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.arch.regions import moves
 from pycute_xe.arch.registers import occupancy
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.bulk import entries
 from pycute_xe.checking import check
 from pycute_xe.costing.closed import Closed, closed_work
 from pycute_xe.errors import InputError, LegalityError, quoted
@@ -24,7 +22,7 @@ from pycute_xe.executing.space import anchors, given, grid_space
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel.ir.listing import reorder_moves
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.spec.expression import Apply, Expression, parts
 
@@ -287,14 +285,11 @@ def _steps(kernel: Kernel, statement: ir.Statement) -> dict[str, int]:
     match statement:
         case ir.Convert(source, destination):
             return _converted(kernel, source, destination)
-        case ir.Reorder(source, destination, slots):
+        case ir.Reorder(source, destination):
             of, to = kernel.fragment(source), kernel.fragment(destination)
             if of.value_type != to.value_type:
                 return _converted(kernel, source, destination)
-            if destination in renamings(kernel):
-                return {}
-            made = moves(entries(slots), of.value_type.bits, to.elements)
-            return {"move": sum(move.instructions for move in made)}
+            return {"move": count} if (count := reorder_moves(kernel, statement)) else {}
         case ir.Map(destination, value):
             count = -(-kernel.fragment(destination).elements // 16)
             return {"function": count * _operations(value)}

@@ -193,6 +193,14 @@ def _of_mma(mma: TiledMma, name: str) -> Iterator[str]:
 
 
 def _of_copy(copy: TiledCopy, name: str) -> Iterator[str]:
+    """What is claimed of a copy; raise `KernelError` for sizes that its template rejects."""
+    for broken in copy.op.broken_assertions:
+        raise KernelError(
+            "emit",
+            {"language": "cute", "copy": copy.op},
+            f"CUTLASS's template does not compile: {broken.condition} [{broken.source}]",
+            "leave the copy out: CUTLASS chooses one that compiles",
+        )
     by = f"{copy.op.to_cpp()}, {copy.x_mode}, {copy.y_mode}"
     yield _line(f"moved<typename {name}::Traits>::by<{by}>", f"operation of {name}")
     tile = tiler_cpp(copy.tiler_mn)

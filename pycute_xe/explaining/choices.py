@@ -17,14 +17,12 @@ from pycute_xe.atom import (
     TiledCopy,
     TiledMma,
     classify_reorder,
-    is_identity,
     make_block_2d_prefetch,
     make_copy_atom,
 )
 from pycute_xe.atom.block2d_copy import BLOCK_2D_COPIES
-from pycute_xe.atom.reordering import reorder_from_copy, reorder_to_copy
+from pycute_xe.atom.reordering import operand_reorder, reorder_rank
 from pycute_xe.atom.selection import Choice, choose_block_2d, subgroup_fragment
-from pycute_xe.bulk import entries
 from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.explaining.explanation import AtomExplanation, Script, section
 from pycute_xe.layout import Layout, size
@@ -145,7 +143,7 @@ def _others(copy: TiledCopy, mma: TiledMma, operand: str, target: Target) -> Ite
         made = None if smaller or op == copy.op else _made(copy, mma, operand, op)
         if made is None:
             continue
-        rank = made.messages, _rank(made, mma, operand)
+        rank = made.messages, reorder_rank(made, mma, operand)
         if key not in best or rank < best[key][0]:
             best[key] = rank, made
     for _, other in sorted(best.values(), key=lambda pair: (pair[0], str(pair[1].op))):
@@ -188,44 +186,23 @@ def _made(copy: TiledCopy, mma: TiledMma, operand: str, op: Block2DOp) -> TiledC
         strides: list[Any] = ["ld"] * len(copy.tiler_mn)
         strides[copy.x_mode] = 1
         made = BLOCK_2D_COPIES[operand](mma, tuple(strides), copy.value_type, op)
-        _slots(made, mma, operand)
+        operand_reorder(made, mma, operand)
     except CuteError:
         return None
     return made if made.block.faithful else None
 
 
-def _slots(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
-    if operand == "D":
-        return reorder_to_copy(mma, "C", copy)
-    return reorder_from_copy(copy, mma, operand)
-
-
 def _summary(copy: TiledCopy, mma: TiledMma, operand: str) -> str:
     many = f"{copy.messages} message{'s' if copy.messages > 1 else ''}"
     try:
-        slots = _slots(copy, mma, operand)
+        slots = operand_reorder(copy, mma, operand)
     except CuteError as error:
         return f"{copy.op}, {many}: {error.condition}"
     return f"{copy.op}, {many} a subgroup: {_cost(slots, copy, mma, operand)}"
 
 
-def _rank(copy: TiledCopy, mma: TiledMma, operand: str) -> int:
-    """Return 0 for no reorder, 1 for one that renames registers, 2 for one that moves values."""
-    slots = _slots(copy, mma, operand)
-    if is_identity(slots):
-        return 0
-    op = mma.atom.op
-    bits = {"A": op.bytes_A, "B": op.bytes_B}.get(operand, op.bytes_D) * 8
-    piece, moved = bits // copy.value_type.bits, entries(slots)
-    if len(moved) % piece:
-        return 2
-    firsts = moved[::piece]
-    together = [first + i for first in firsts for i in range(piece)]
-    return 1 if moved == together and not any(first % piece for first in firsts) else 2
-
-
 def _cost(slots: Layout, copy: TiledCopy, mma: TiledMma, operand: str) -> str:
-    rank = _rank(copy, mma, operand)
+    rank = reorder_rank(copy, mma, operand)
     if rank < 2:
         return ("no reorder", "a reorder that renames registers and costs nothing")[rank]
     registers = -(-size(slots) * copy.value_type.bits // 512)

@@ -280,7 +280,10 @@ def _template_lines(atom: CopyAtom) -> list[str]:
 def shipped_line(atom: Copy) -> str:
     """Say whether CUTLASS has it."""
     if isinstance(atom, CopyAtom):
-        return "yes: CUTLASS has this template, for any sizes the hardware takes"
+        broken = atom.op.broken_assertions
+        if not broken:
+            return "yes: CUTLASS has this template, and takes these sizes"
+        return f"no: CUTLASS has this template and rejects these sizes: {broken[0].condition}"
     if not atom.name.shipped:
         return "no: the grammar has this name, but CUTLASS defines no operation of it"
     traits = atom.name.traits

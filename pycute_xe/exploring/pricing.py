@@ -13,7 +13,7 @@ from pycute_xe.costing import Device, cost_of, facts_of
 from pycute_xe.costing.account import Cost, bounds_of
 from pycute_xe.costing.facts import Facts
 from pycute_xe.errors import CuteError, KernelError, LegalityError
-from pycute_xe.exploring.rules import SPILLS, parts_of, spills_expected
+from pycute_xe.exploring.rules import SPILLS, parts_of
 from pycute_xe.exploring.space import Candidate
 from pycute_xe.numeric import as_numeric
 
@@ -34,7 +34,7 @@ def price(candidate: Candidate, device: Device, problems: Sequence[Mapping[str, 
     checked = check(kernel, device.target)
     if checked.errors:
         return checked.errors[0].broken.rule
-    if spills_expected(checked.registers):
+    if any(finding.broken.rule == SPILLS for finding in checked.warnings):
         return SPILLS
     try:
         known = facts_of(kernel, device.target, candidate.mode)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pycute_xe.arch.target import Target, spills
+from pycute_xe.arch.target import Target
 from pycute_xe.atom import XE_DPAS_TT
 from pycute_xe.atom.copy_atom import as_operation
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.exploring.space import Candidate
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["SPILLS", "parts_of", "refusal", "spills_expected"]
+__all__ = ["SPILLS", "parts_of", "refusal"]
 
 BYTE, MOST_STAGES = 8, 3
 SPILLS = "spills"
@@ -34,21 +34,12 @@ def parts_of(rows: int, types: tuple[str, ...], target: Target) -> tuple[int, in
     return broken[0].rule if broken else (op.N, op.K)
 
 
-def spills_expected(registers: int) -> bool:
-    """Whether some of the kernels that were compiled with so many registers spilled.
-
-    >>> [spills_expected(count) for count in (224, 240, 244, 256)]
-    [False, False, True, True]
-    """
-    counted = spills(registers)
-    return counted is not None and counted[0] > 0
-
-
 def refusal(candidate: Candidate, target: Target) -> str:
     """Return the rule that refuses a candidate, or nothing.
 
-    ``divides``: the tile must be a multiple of DPAS times subgroups. ``register-file`` and
-    ``spills``: the accumulator and one tile each of A and B are the least that live at once.
+    ``divides``: the tile must be a multiple of DPAS times subgroups. ``register-file``,
+    ``register-room`` and ``spills``: the accumulator and one tile each of A and B are the least
+    that live at once.
     ``threads``: a core has a thread for each subgroup, `specialised_gemm` as many that produce.
     ``mode``: the target has this number of registers, and it holds those. ``slm-bytes``: the tiles
     that lie in shared memory. ``stages``: one to three lie there. ``narrow``: no part of a byte
@@ -77,11 +68,8 @@ def refusal(candidate: Candidate, target: Target) -> str:
             return "epilogue-tile"
     registers = _registers(candidate, target)
     mode, broken = target.grf_mode_of(registers)
-    errors = [one.rule for one in broken if one.level == "error"]
-    if errors:
-        return errors[0]
-    if spills_expected(registers):
-        return SPILLS
+    if broken:  # also where only some of the compiled kernels spilled
+        return broken[0].rule
     if candidate.mode and (candidate.mode not in target.grf_modes or registers > candidate.mode):
         return "mode"
     subgroups = grid_m * grid_n * (2 if candidate.schedule == "specialised_gemm" else 1)

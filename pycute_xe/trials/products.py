@@ -148,6 +148,10 @@ def _owners(mma: TiledMma, operand: str) -> Proof:
 def _product(mma: TiledMma, budget: float) -> tuple[Proof, Tried]:
     """What is multiplied and added is what the layouts pair, by a program of registers."""
     words = "D is the sum of products that the layouts of A, B and C pair, permutations undone"
+    if not mma.atom.faithful and mma.atom.readable:
+        names: tuple[Operand, ...] = ("A", "B")
+        units = (f"{name} in elements of {mma.atom.unit_bits(name)} bits" for name in names)
+        words = f"{words}, with the registers of {' and of '.join(units)}"
     pairs: list[Factors] = []
     for subgroup in range(mma.num_subgroups):
         factors = factors_of(mma, subgroup)

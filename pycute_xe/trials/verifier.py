@@ -66,7 +66,7 @@ Sizes: TypeAlias = Mapping[str, int]
 MOST_TERMS = 1 << 25
 """Numbers that the evaluation of a claim may hold at once."""
 AFTERWARDS = 2.0
-"""The budget with which tables and states are tried where nothing was decided."""
+"""The budget with which a kernel is run where nothing was decided."""
 Among: TypeAlias = Literal["telling", "behind", "small"]
 PROBLEMS: Mapping[Among, Callable[..., Iterator[tuple[dict[str, int], Data | None, int]]]] = {
     "telling": problems,
@@ -339,6 +339,8 @@ def _differs(
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
     claimed = claimed_part(kernel.computes, inputs, asked.sizes, name, window)
     wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept & claimed
+    if numeric.kind != "float" and wanted.dtype.kind in "iu":
+        wrong &= actual != wrap(wanted, numeric)  # what overflows is assumed not to, or wraps
     if not wrong.any():
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -448,24 +450,23 @@ def _tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, patience: in
     false = next((p.reason for p in verdict.proofs if p.property == "invariants"), "")
     proofs = tuple(_replayed(kernel, proof, false) for proof in verdict.proofs)
     if all(proof.answer in ("proved", "undecided") for proof in proofs):
-        proofs = _tables_tried(kernel, fixed, proofs, patience)
+        proofs = _undecided_tried(kernel, fixed, proofs, patience)
     kept = {proof.counterexample for proof in proofs} - {None}
     least = verdict.counterexample if verdict.counterexample in kept else None
     left = [proof.counterexample for proof in proofs if proof.counterexample is not None]
     return replace(verdict, proofs=proofs, counterexample=least or next(iter(left), None))
 
 
-def _tables_tried(
+def _undecided_tried(
     kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
-    """Return proofs with what a run shows, where nothing was decided of tables or of states."""
-    if kernel.computes is None or not (kernel.computes.tables or kernel.computes.defines):
-        return proofs
+    """Return proofs where nothing was decided, with what a run shows that differs."""
     place = None
     for among in PROBLEMS:
         with suppress(TooHardError), allowed(AFTERWARDS * patience * UNITS):
             _, wrong = trial(kernel, fixed, LIMIT * patience, among)
-            place = _seen_place(kernel, wrong)
+            # A rounding or an overflow that a proof would exclude shows nothing.
+            place = None if wrong and wrong.rounding else _seen_place(kernel, wrong)
         if place is not None:
             break
     if place is None:

@@ -139,7 +139,7 @@ def test_errors_point_at_the_column(text: str, column: int, says: str) -> None:
 def test_all_broken_rules_are_listed_with_their_sources() -> None:
     text = "dpas.bf.hf.4.8 (M1, 8) V1.8 V2.0 V3.32 V4(0,2)"
     broken = parse(text).check("pvc")
-    assert [b.rule for b in broken] == ["pair", "depth-8", "exec-size-16", "src1-grf", "dst-grf"]
+    assert [b.rule for b in broken] == ["pair", "depth-8", "exec-size-16", "dst-grf", "src1-grf"]
     assert all(b.source for b in broken)
 
 
@@ -164,7 +164,7 @@ def test_dst_and_src0_start_at_rows(
         message = DpasMessage(of_a, of_a, *at, dst_type=kind, src0_type=kind)
         return [(b.level, b.rule) for b in message.check("bmg")]
 
-    inside, whole = ("error", f"{name}-row"), ("warning", f"{name}-grf")
+    inside, whole = ("error", f"{name}-row"), ("error", f"{name}-grf")
     assert said(0) == said(64) == []
     assert said(row // 2) == [inside, whole]
     assert said(row) == ([whole] if row < 64 else [])

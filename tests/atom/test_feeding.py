@@ -248,15 +248,19 @@ def test_atoms_operations_and_names_are_taken_alike() -> None:
     assert hash(want) == hash(cx.feeds(op, dpas, "A"))
 
 
-def test_tighter_rules_of_alignment_warn_and_name_the_looser() -> None:
+def test_tiles_that_begin_inside_a_register_must_be_moved() -> None:
     short = "XE_DPAS_TT<1,bf16,bf16,bf16,bf16>"
     feed = cx.feeds("XE_2D_U16x2x16_ST_N", short, "D")
-    assert (feed.kind, [places[0] * 2 for places in feed.places]) == ("free", [0, 32])
-    assert [(b.level, b.rule) for b in feed.warnings] == [("warning", "dst-grf")]
-    assert "legal by dst-row, but warning dst-grf: dst is 32, must be" in feed.reason
+    assert (feed.kind, [places[0] * 2 for places in feed.places]) == ("reorder", [0, 32])
+    assert [(b.level, b.rule) for b in feed.warnings] == [("error", "dst-grf")]
+    # D of the second DPAS begins at the second register, 32 elements on.
+    assert isinstance(feed.slots, tuple)
+    assert feed.slots[:17] == (*range(16), None)
+    assert feed.slots[32:] == (*range(16, 32),)
+    assert "dst is 32, must be a multiple of 64" in feed.reason
     assert "Dst is GRF aligned" in feed.reason
     loaded = cx.feeds("XE_2D_U16x2x16_LD_N", short, "C")
-    assert "legal by src0-row, but warning src0-grf" in loaded.reason
+    assert (loaded.kind, loaded.moves) == ("reorder", 2)
     assert cx.feeds("XE_2D_U16x1x16_ST_N", short, "D").warnings == ()
     assert cx.feeds("XE_2D_U16x2x16_ST_N", short.replace("<1", "<2"), "D").warnings == ()
 

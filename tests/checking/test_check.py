@@ -52,7 +52,7 @@ def test_registers_count_where_they_live_at_once(mma: cx.TiledMma) -> None:
     # A column-major D is stored through registers of its own, when A and B are no longer needed.
     report = cx.check(cx.kernel.gemm(mma, d="col"), "bmg")
     assert report.registers == 256
-    assert report.errors == ()
+    assert [f.broken.rule for f in report.errors] == ["register-room"]
 
 
 def test_full_registers_of_the_small_mode_ask_for_the_large_one(mma: cx.TiledMma) -> None:
@@ -110,11 +110,14 @@ def test_an_unfaithful_atom_is_refused_unless_told_otherwise() -> None:
     ]
 
 
-def test_a_kernel_of_a_legacy_mma_atom_is_refused(mma: cx.TiledMma) -> None:
-    legacy = get_atom("XE_8x16x16_F32BF16BF16F32_TT")
-    tiled = dataclasses.replace(mma, atom=legacy)
-    assert not cx.check(tiled, "bmg")
-    assert cx.check(tiled, "bmg", allow_unfaithful=True)
+def test_a_tiling_of_an_older_mma_atom_says_how_its_registers_are_read(mma: cx.TiledMma) -> None:
+    older = get_atom("XE_8x16x16_F32BF16BF16F32_TT")
+    tiled = dataclasses.replace(mma, atom=older)
+    report = cx.check(tiled, "bmg")
+    assert [f.broken.rule for f in report.warnings] == ["faithful"]
+    assert not report.errors
+    assert "B in elements of 32 bits" in report.warnings[0].broken.fix
+    assert cx.check(tiled, "bmg", allow_unfaithful=True).findings == ()
 
 
 @pytest.mark.parametrize(
@@ -186,13 +189,15 @@ def test_unknown_targets_and_things_without_rules(mma: cx.TiledMma) -> None:
         cx.check(cx.Layout(4), "bmg")
 
 
-def test_near_the_last_register_a_check_says_how_often_such_kernels_spilled() -> None:
+def test_tilings_of_which_all_that_were_compiled_spilled_are_rejected() -> None:
     """Counts of rows, each of which names the compiler; below them nothing is said."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
-    (full,) = [r for r in cx.check(cx.kernel.gemm(mma, d="col")).resources if r.name == "registers"]
-    assert "of 11 such kernels that were compiled, 11 spilled" in full.detail
-    (roomy,) = [r for r in cx.check(cx.kernel.gemm(mma)).resources if r.name == "registers"]
-    assert "spilled" not in roomy.detail
+    full = cx.check(cx.kernel.gemm(mma, d="col"))
+    assert not full
+    assert [(f.subject, f.broken.rule) for f in full.errors] == [("registers", "register-room")]
+    roomy = cx.check(cx.kernel.gemm(mma))
+    assert roomy
+    assert not roomy.findings
     from pycute_xe.facts import rows
 
     for row in rows("arch", "spilled"):
@@ -200,13 +205,34 @@ def test_near_the_last_register_a_check_says_how_often_such_kernels_spilled() ->
         assert "ocloc" in str(row["source"])
 
 
+@pytest.mark.parametrize(
+    ("registers", "payloads", "rules"),
+    [
+        (224, 3, []),
+        (240, 3, []),
+        (244, 3, [("spills", "warning")]),
+        (250, 3, [("spills", "warning")]),
+        (250, 6, [("register-room", "error")]),
+        (252, 2, [("spills", "error")]),
+        (256, 3, [("register-room", "error")]),
+        (257, 3, [("register-file", "error")]),
+    ],
+)
+def test_registers_are_judged_by_what_compilers_made_of_as_many(
+    registers: int, payloads: int, rules: list[tuple[str, str]]
+) -> None:
+    for target in ("pvc", "bmg"):
+        found = cx.get_target(target).grf_mode_of(registers, payloads)[1]
+        assert [(b.rule, b.level) for b in found] == rules
+
+
 def test_a_reorder_that_no_move_does_is_judged_all_the_same() -> None:
     """`emit` refuses B's halves of bytes that part; how many registers it takes is known."""
     op = cx.XE_DPAS_TT(8, "s32", "u4")
-    for grid, refused in (((8, 4, 1), True), ((4, 8, 1), False)):
+    for grid, rule in (((8, 4, 1), "register-file"), ((4, 8, 1), "register-room")):
         layout = cx.Layout(grid, (grid[1], 1, 0))
         kernel = cx.kernel.gemm(cx.workgroup_mma(op, (256, 256, 128), layout))
-        assert bool(cx.check(kernel, "bmg")) is not refused
+        assert [f.broken.rule for f in cx.check(kernel, "bmg").errors] == [rule]
         with pytest.raises(KernelError, match="share a byte"):
             cx.emit(kernel)
 

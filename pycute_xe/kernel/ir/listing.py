@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from pycute_xe.arch.regions import moves
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.bulk import entries
@@ -17,7 +18,7 @@ from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.layout import size
 from pycute_xe.signatures import typed
 
-__all__ = ["LINES", "line", "line_in", "listing", "Renaming", "renamings"]
+__all__ = ["LINES", "line", "line_in", "listing", "Renaming", "renamings", "reorder_moves"]
 
 # ------------------------------------------------------------ renaming
 # Reorders that cost nothing, because whoever reads their result can read their source.
@@ -75,6 +76,28 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
             out[reorder.destination] = renaming
             taken |= {reorder.source, reorder.destination}
     return out
+
+
+def reorder_moves(kernel: Program, reorder: ir.Reorder) -> int:
+    """Return how many `mov` instructions a reorder is in each subgroup, 0 for a renaming.
+
+    Law: a reorder into another type is a conversion and counts 0. Raises `KernelError` for values
+    that share a byte, which no move parts.
+
+    >>> import pycute_xe as cx
+    >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    >>> gemm = cx.kernel.gemm(mma, copy_b="XE_2D_U16x32x32_LD_N")
+    >>> found = [s for s in gemm.statements() if type(s).__name__ == "Reorder"]
+    >>> [(s.destination, reorder_moves(gemm, s)) for s in found]
+    [('tCrA', 0), ('tCrB', 128)]
+    """
+    source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
+    if source.value_type != destination.value_type or is_identity(reorder.slots):
+        return 0
+    if reorder.destination in renamings(kernel):
+        return 0
+    made = moves(entries(reorder.slots), source.value_type.bits, destination.elements)
+    return sum(move.instructions for move in made)
 
 
 def _renaming(kernel: Program, reorder: ir.Reorder) -> Renaming | None:

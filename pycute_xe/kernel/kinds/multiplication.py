@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom import TiledMma
+from pycute_xe.atom.mma_atom import Operand as Role
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import layout_of, table
 from pycute_xe.errors import KernelError
@@ -62,7 +63,8 @@ def factors_of(mma: TiledMma, subgroup: int) -> Factors | Missing:
 
     The sum goes through the k of which the subgroup holds factors, ascending.
     """
-    tables = {name: _slots(mma, name, subgroup) for name in "ABC"}
+    names: tuple[Role, ...] = ("A", "B", "C")
+    tables = {name: _slots(mma, name, subgroup) for name in names}
     at = {name: _slot_at(tables[name], mma.operand_tile(name)) for name in "AB"}
     mine = [(at[name] >= 0).any(axis=0) for name in "AB"]
     depth = np.flatnonzero(mine[0] | mine[1])
@@ -83,10 +85,10 @@ def _slot_at(places: Ints, shape: tuple[int, int]) -> Ints:
     return out
 
 
-def _slots(mma: TiledMma, operand: str, subgroup: int) -> Ints:
-    """Return the coordinate of each register element of a subgroup."""
+def _slots(mma: TiledMma, operand: Role, subgroup: int) -> Ints:
+    """Return the coordinate of each register element of a subgroup, read in the atom's units."""
     mine = owned_places(mma, operand)[subgroup * SUBGROUP : (subgroup + 1) * SUBGROUP]
-    per = max(1, 8 // getattr(mma.atom.op, operand).bits)
+    per = mma.atom.unit_bits(operand) // getattr(mma.atom.op, operand).bits
     units = mine.reshape(SUBGROUP, -1, per, 2).transpose(1, 0, 2, 3)
     return units.reshape(-1, 2)
 
