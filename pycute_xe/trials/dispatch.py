@@ -16,9 +16,10 @@ from pycute_xe.atom import (
     TiledCopy,
     TiledMma,
 )
+from pycute_xe.atom.copy_answers import ValueOrder
 from pycute_xe.cutlass import LegacyCopyAtom, as_subject
 from pycute_xe.dialects import Distributed
-from pycute_xe.errors import InputError, KernelError
+from pycute_xe.errors import InputError, KernelError, ShapeError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
 from pycute_xe.trials.enumerating import enumerated, has_arrays
@@ -50,6 +51,7 @@ def verify(
     row: Any = None,
     column: Any = None,
     unit_bits: int | None = None,
+    order: ValueOrder | None = None,
     feeds: tuple[Any, Any] | None = None,
     budget: float = BUDGET,
 ) -> Verdict:
@@ -72,9 +74,12 @@ def verify(
     ("inverse"); LD_V and LD_T own what LD_N does ("letter"). ``row`` and ``column`` claim a formula
     of one's own instead: text (where ``/`` rounds down, as ``//`` does), sympy expressions or
     integers of ``t`` and ``v``, in values of the
-    block or coordinates of the tile. ``feeds`` is an MMA and an operand of it: a GEMM whose operand
-    the copy moves is proved, and that its registers are reordered only where `feeds` says so. Of an
-    `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
+    block or coordinates of the tile. ``order`` says how ``v`` counts the values of a work-item: as
+    its ``"registers"`` hold them, or as its ``"layout"`` lists them (`CopyAtom.formula` writes
+    both). By default a layout is compared with the registers, and a formula is right if it is
+    right in one of the two; the verdict's name says in which. ``feeds`` is an MMA and an operand of
+    it: a GEMM whose operand the copy moves is proved, and that its registers are reordered only
+    where `feeds` says so; a tiled copy feeds what its atom feeds. Of an `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
     what its instructions multiply and add, permutations undone ("product"). These are small kernels
     put to the same prover; each element is also moved on the machine. Of a tensor of another
     project's layout (`dialects.layout_of`) it is proved that each element has an owner and which
@@ -97,14 +102,22 @@ def verify(
     True
     >>> print(verify("XE_2D_U16x8x16_LD_N", row="v", column="(t + 1) % 16").counterexample.message)
     value 0 of work-item 0 is said to be (0, 1), and is (0, 0)
+    >>> pairs = "XE_2D_U16x32x32_LD_N"
+    >>> row, column = cx.get_atom(pairs).formula(order="layout")
+    >>> bool(verify(pairs, row=row, column=column, order="layout"))
+    True
+    >>> bool(verify(pairs, row=row, column=column, order="registers"))
+    False
     """
     if feeds is not None:
-        if any(given is not None for given in (row, column, unit_bits, params)):
-            wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
+        if any(given is not None for given in (row, column, unit_bits, order, params)):
+            wrong = (
+                "feeds is asked alone: it says nothing of row, column, unit_bits, order or params"
+            )
             raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
     subject: Any = as_subject(kernel)
-    formula = row is not None or column is not None or unit_bits is not None
+    formula = any(given is not None for given in (row, column, unit_bits, order))
     _demand_use(subject, {"row": row} if formula else {}, params)
     # What has symbols has brought their package.
     if isinstance(subject, (TiledCopy, TiledMma)) and "pycute_xe.symbolic" in sys.modules:
@@ -116,13 +129,21 @@ def verify(
                 fix = "put numbers in, or leave row out"
                 raise InputError("verify", {"of": subject}, wrong, fix)
             return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
-    return _answered(subject, params, (row, column, unit_bits), budget)
+    claim = (row, column, unit_bits)
+    verdict = _answered(subject, params, (*claim, order or "registers"), budget)
+    if row is None or order is not None or verdict.answer != "disproved":
+        return verdict
+    try:
+        listed = _answered(subject, params, (*claim, "layout"), budget)
+    except ShapeError:  # its registers do not hold what its layout lists
+        return verdict
+    return listed if listed.answer == "proved" else verdict
 
 
 def _answered(
     subject: Any,
     params: Mapping[str, int] | None,
-    formula: tuple[Any, Any, int | None],
+    formula: tuple[Any, Any, int | None, ValueOrder],
     budget: float,
 ) -> Verdict:
     """Return the verdict of what answers for the kind of a subject."""
@@ -175,4 +196,6 @@ def _fed(copy: Any, wanted: tuple[Any, Any], budget: float) -> Verdict:
         )
     if isinstance(copy, Distributed):
         return verify_tensor(copy, wanted)
+    if isinstance(copy, TiledCopy):  # each of its blocks feeds what its atom feeds
+        copy = copy.atom
     return verify_feed(copy, wanted[0], wanted[1], budget)
