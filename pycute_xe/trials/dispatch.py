@@ -79,8 +79,9 @@ def verify(
     both). By default a layout is compared with the registers, and a formula is right if it is
     right in one of the two; the verdict's name says in which. ``feeds`` is an MMA and an operand of
     it: a GEMM whose operand the copy moves is proved, and that its registers are reordered only
-    where `feeds` says so; a tiled copy feeds what its atom feeds. Of an `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
-    what its instructions multiply and add, permutations undone ("product"). These are small kernels
+    where `feeds` says so; a tiled copy feeds what its atom feeds. Of an `MmaAtom` or a `TiledMma`
+    it is proved who owns A, B and C, and that what their layouts pair is what its instructions
+    multiply and add, permutations undone ("product"). These are small kernels
     put to the same prover; each element is also moved on the machine. Of a tensor of another
     project's layout (`dialects.layout_of`) it is proved that each element has an owner and which
     have several, and with ``feeds`` that each subgroup's values are operands of the MMA. Without
