@@ -117,6 +117,8 @@ def _claimed(tv: Layout, tile: tuple[int, ...], values: int, modes: tuple[int, i
 def _dealt_by_messages(atom: BlockAnswers) -> dict[int, Lanes]:
     """What the messages of an atom bring to work-items, by the width in which registers are read.
 
+    Widths go from that of a value to that of the atom.
+
     Of a prefetch, which brings nothing, what its layouts say.
     """
     picture, bits = atom.registers(), atom.value_type.bits
@@ -126,7 +128,7 @@ def _dealt_by_messages(atom: BlockAnswers) -> dict[int, Lanes]:
         }
     out: dict[int, Lanes] = {}
     for unit in _UNITS:
-        if unit % bits:
+        if unit % bits or unit > max(atom.unit_bits, bits):
             continue
         lanes = held_in(picture, unit)
         out[unit] = [[atom.place_in_memory(*p) for p in lane if p is not None] for lane in lanes]
