@@ -14,6 +14,7 @@ from math import inf, isfinite
 from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.verifying.blame import smallest_difference
 from pycute_xe.verifying.evaluation import shortened
 from pycute_xe.verifying.formula import (
     MAXIMA,
@@ -298,21 +299,26 @@ class _Comparison(Ranges):
             if mine and yours:
                 difference = self.groups(points, mine, yours, as_set)
             else:
-                difference = self.one_sided(points, mine or yours, not mine, as_set)
+                difference = self.one_sided(points, (actual, wanted), mine, yours, as_set)
             if difference is not None:
                 differences.append(difference)
         return joined(differences)
 
     def one_sided(
-        self, points: Region, terms: list[Term], missing: bool, as_set: bool
+        self,
+        points: Region,
+        formulas: tuple[Formula, Formula],
+        mine: list[Term],
+        yours: list[Term],
+        as_set: bool,
     ) -> Difference | None:
         """A term that only one side has is zero, or a difference; zeros count in a maximum."""
-        for term in terms:
+        for term in mine or yours:
             where = self.range(points, term) if as_set else self.domain(points, term, ())
             if not is_nothing(where):
-                where = where.to(points.names)
-                words = f"{term_words(term)} is {'missing' if missing else 'not asked for'}"
-                return Difference(where, "missing" if missing else "foreign", words, term)
+                words = str(smallest_difference(*formulas))
+                kind = "foreign" if mine else "missing"
+                return Difference(where.to(points.names), kind, words, term)
         return None
 
     def groups(
@@ -469,12 +475,7 @@ class _Comparison(Ranges):
                 difference = self.formulas(joint, a, b, as_set)
                 if difference is not None:
                     where = difference.points.to(points.names)
-                    return Difference(
-                        where,
-                        difference.kind,
-                        f"in {mine.name}: {difference.words}",
-                        difference.term,
-                    )
+                    return Difference(where, difference.kind, difference.words, difference.term)
         return None
 
     def are_the_same(self, mine: Atom, yours: Atom) -> bool:

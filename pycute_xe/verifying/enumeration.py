@@ -21,6 +21,7 @@ from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel.probes import edges
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.verifying.blame import smallest_difference
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term, abbreviates, atoms_within
 from pycute_xe.verifying.matching import Difference, Extents
 from pycute_xe.verifying.regions import Region
@@ -315,7 +316,8 @@ def different(
         return None
     limits = zip(place.at, extents[place.operand], strict=True)
     inside = points.within(" and ".join(f"0 <= {t} < {n}" for t, n in limits) or "true")
-    words = f"another value where {place.operand} is {outcome.number:.17g}"
+    blame = str(smallest_difference(*formulas)) or "the values differ"
+    words = f"{blame}, as where {place.operand} is {outcome.number:.17g}"
     return Answer(Difference(inside, "elements", words, filled=((place.operand, outcome.number),)))
 
 

@@ -42,6 +42,7 @@ from pycute_xe.verifying.formula import (
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
 from pycute_xe.verifying.refusing import undecided
+from pycute_xe.verifying.scalar_laws import one_over, simplified, squares_joined
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
 
@@ -68,7 +69,7 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         divisor = arguments[1]
         if divisor and is_number(divisor):  # with a condition it is zero elsewhere
             return multiply(arguments[0], number(1.0 / divisor[0].scale))
-        return multiply(arguments[0], call("1/", divisor))
+        return _product(arguments[0], one_over(divisor, _applied))
     if name in ("max", "min"):
         return _larger_or_smaller(name, *arguments)
     if name in FUNCTIONS and FUNCTIONS[name].of is not None:
@@ -85,7 +86,8 @@ def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
         return _lowest_bits(as_numeric(numeric), arguments[0])
     if name == "abs" and span(arguments[0]).low >= 0:
         return arguments[0]
-    return call(name, *arguments)
+    normal = simplified(name, arguments[0], _applied) if len(arguments) == 1 else None
+    return call(name, *arguments) if normal is None else normal
 
 
 def _applied(name: str, *arguments: Formula | float) -> Formula:
@@ -108,9 +110,9 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
         return _guarded(guards, rounded(to, inner))
     if _holds(to, formula) and _through(to, formula) == formula:
         return formula
-    size = _arguments(formula, "abs")
+    size = _size_of(formula)
     if size is not None and name in KEEP_ZERO and to.kind == "float":  # it is rounded either way
-        return applied("abs", (rounded(to, size[0]),))
+        return applied("abs", (rounded(to, size),))
     clipped = _clipped(to, formula)
     interval = span(clipped)
     ends = (rounded(to, number(end)) for end in (interval.low, interval.high))
@@ -330,7 +332,7 @@ def _exponential(name: str, argument: Formula) -> Formula:
 def _product(left: Formula, right: Formula) -> Formula:
     """Return a product, exponentials of one kind in a term put together."""
     out = LIMITS.check(multiply(left, right))
-    return add(tuple(map(_together, out)))
+    return add(*(squares_joined(_together(term)) for term in out))
 
 
 def _together(term: Term) -> Term:
@@ -394,13 +396,25 @@ def _families(formula: Formula) -> Formula:
 
 def _of_families(families: Formula) -> Formula:
     """Return the maximum of families of elements; one element alone is itself."""
-    different = alike(families)
+    different = alike(_sizes(families))
     if not different:
         return number(-inf)
     if len(different) == 1 and not different[0].over and not different[0].guards:
         inner = _arguments(different, WHOLE)
         return inner[0] if inner else different
     return call(MAXIMA, tuple(sorted(different, key=repr)))  # maxima of the same are alike
+
+
+def _sizes(families: Formula) -> Formula:
+    """Return families in which elements and their negatives are one family of their sizes."""
+    out = alike(families)
+    for term in out:
+        negative = replace(term, scale=-term.scale)
+        if term.scale > 0 and negative in out and (term.places or term.atoms):
+            (size,) = applied("abs", ((replace(term, over=(), guards=()),),))
+            size = replace(size, over=term.over, guards=term.guards)
+            out = tuple(size if t == term else t for t in out if t != negative)
+    return out
 
 
 def _whole(formula: Formula) -> Formula:
@@ -414,6 +428,8 @@ def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
         return left
     if left in (_arguments(right, name) or ()):
         return right
+    if left == multiply(number(-1.0), right) and not _is_infinite(left):
+        return multiply(number(TURNED[name]), applied("abs", (left,)))
     larger = _first_if_larger(left, right)
     if larger is not None:
         return left if (larger is left) == (TURNED[name] > 0) else right
@@ -453,6 +469,21 @@ def _first_if_larger(left: Formula, right: Formula) -> Formula | None:
     if one.low >= other.high:
         return left
     return right if other.low >= one.high else None
+
+
+def _size_of(formula: Formula) -> Formula | None:
+    """Return a formula whose size another is, with a factor that is one; None where it is not."""
+    if len(formula) != 1 or formula[0].over or formula[0].guards or formula[0].scale < 0:
+        return None
+    (term,) = formula
+    sizes = [a for a in term.atoms if a.name == "abs"]
+    rest = replace(term, atoms=tuple(a for a in term.atoms if a.name != "abs"))
+    if not sizes or span((rest,)).low < 0 or any(len(a.arguments[0]) != 1 for a in sizes[1:]):
+        return None
+    out: Formula = (rest,)
+    for atom in sizes:
+        out = multiply(out, atom.arguments[0])
+    return out
 
 
 def _arguments(formula: Formula, name: str) -> tuple[Formula, ...] | None:

@@ -10,7 +10,15 @@ from itertools import permutations, product
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.verifying.arguments import arguments_for, by_links, looks_up_by
-from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
+from pycute_xe.verifying.formula import (
+    Atom,
+    Bounds,
+    Formula,
+    Term,
+    abbreviates,
+    element,
+    signature,
+)
 from pycute_xe.verifying.least import is_nothing
 from pycute_xe.verifying.lookups import canonical
 from pycute_xe.verifying.refusing import undecided
@@ -258,10 +266,16 @@ class Ranges:
         self.extents = extents
 
     def beyond(self, points: Region, *terms: Term) -> Difference | None:
-        """A maximum takes zeros from outside an operand for elements."""
+        """A maximum takes zeros from outside an operand for elements.
+
+        They change nothing where no element is negative and one at least lies inside.
+        """
         for term in terms:
             everything = self.range(points, term)
-            where = everything - everything.within(conjunction(inside(term, self.extents)))
+            within = everything.within(conjunction(inside(term, self.extents)))
+            where = everything - within
+            if not is_nothing(where) and element(term).low >= 0:
+                where = where.to(points.names) - within.to(points.names)
             if not is_nothing(where):
                 words = f"{term_words(term)} is zero outside, which counts"
                 return Difference(where.to(points.names), "outside", words, term)

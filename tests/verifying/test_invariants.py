@@ -140,7 +140,7 @@ def test_a_claimed_sum_in_a_narrow_type() -> None:
     loop = gemm.loop("k")
     m, n = Index("m") * 8 + E // 16, Index("n") * 16 + E % 16
     product = Element("A", (m, Index("q"))) * Element("B", (Index("q"), n))
-    for kind, words in (("bf16", "accumulated in bf16 is missing"), ("f32", "after a trip")):
+    for kind, words in (("bf16", "a sum accumulated in bf16"), ("f32", "after a trip")):
         holds = (("tCrC", Total("sum", (("q", K * 16),), product, cx.as_numeric(kind))),)
         verdict = cx.verify(gemm.replace(loop, dataclasses.replace(loop, holds=holds)))
         assert verdict.answer == "undecided"

@@ -28,6 +28,8 @@ __all__ = [
     "UNROUNDED",
     "ZERO_OF_ZEROS",
     "Function",
+    "Term",
+    "evaluated",
     "function",
     "REDUCTIONS",
     "REDUCTION_OF",
@@ -93,6 +95,16 @@ class Function:
     """
     zero: bool = False
     """Whether it is zero where all its arguments are."""
+    multiplies: bool = False
+    """Whether f(x·y) = f(x)·f(y)."""
+    of_square: Term | None = None
+    """What f(x·x·y) = g(x)·f(y) has for g(x), wherever f(x·x·y) is defined."""
+    squared: Term | None = None
+    """What f(x)·f(x) is, in terms of x, for every x."""
+    mirrored: Term | None = None
+    """What f(-x) is, in terms of f(x), which is ``"x"`` there."""
+    inverse: Term | None = None
+    """What 1/f(x) is in terms of x. This and the four laws above hold for real numbers."""
     rises: bool = False
     """Whether it never falls, and takes one argument."""
     low: float = -inf
@@ -113,17 +125,26 @@ class Function:
 
     def unfolded(self, apply: Callable[..., Any], *arguments: Any) -> Any:
         """Return what the function is in others, which ``apply`` makes of a name and arguments."""
-        given = dict(zip("xyz", arguments, strict=False))
-
-        def value(term: Term) -> Any:
-            if isinstance(term, tuple):
-                return apply(term[0], *map(value, term[1:]))
-            return given[term] if isinstance(term, str) else term
-
-        return None if self.of is None else value(self.of)
+        return None if self.of is None else evaluated(self.of, apply, *arguments)
 
     def _defined(self, np: Any, *x: Any) -> Any:
         return self.unfolded(partial(_computed, np), *x)
+
+
+def evaluated(term: Term, apply: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what ``apply`` makes of the names and arguments of a term, from inside out.
+
+    >>> evaluated(("add", 1, ("mul", -1, "x")), lambda name, *x: f"{name}{x}", 3)
+    "add(1, 'mul(-1, 3)')"
+    """
+    value_of = dict(zip("xyz", arguments, strict=False))
+
+    def value(inner: Term) -> Any:
+        if isinstance(inner, tuple):
+            return apply(inner[0], *map(value, inner[1:]))
+        return value_of[inner] if isinstance(inner, str) else inner
+
+    return value(term)
 
 
 def _computed(np: Any, name: str, *x: Any) -> Any:
@@ -194,28 +215,36 @@ for _row in (
     ),
     Function(
         "abs", 1, ufunc="abs", integers=True, chooses=True, zero=True, low=0,
+        multiplies=True, of_square=("mul", "x", "x"), squared=("mul", "x", "x"), mirrored="x",
         visa=SEQUENCE, cute="sycl::fabs({})", mlir="math.absf",
     ),
     Function(
         "exp", 1, ufunc="exp", exponential=True, rises=True, low=0,
+        inverse=("exp", ("mul", -1, "x")),
         visa=SEQUENCE, cute="sycl::exp({})", mlir="math.exp",
     ),
     Function(
         "exp2", 1, ufunc="exp2", exponential=True, rises=True, low=0,
+        inverse=("exp2", ("mul", -1, "x")),
         visa="exp", cute="sycl::exp2({})", mlir="math.exp2",
     ),
     Function("log", 1, ufunc="log", visa=SEQUENCE, cute="sycl::log({})", mlir="math.log"),
     Function(
         "sqrt", 1, ufunc="sqrt", nearest=True, zero=True, low=0,
+        of_square=("abs", "x"), inverse=("rsqrt", "x"),
         visa="sqrt", cute="sycl::sqrt({})", mlir="math.sqrt",
     ),
-    Function("rsqrt", 1, _rsqrt, low=0, visa="rsqrt", cute="sycl::rsqrt({})", mlir="math.rsqrt"),
     Function(
-        "tanh", 1, ufunc="tanh", zero=True, low=-1, high=1,
+        "rsqrt", 1, _rsqrt, low=0, of_square=("div", 1, ("abs", "x")), inverse=("sqrt", "x"),
+        visa="rsqrt", cute="sycl::rsqrt({})", mlir="math.rsqrt",
+    ),
+    Function(
+        "tanh", 1, ufunc="tanh", zero=True, low=-1, high=1, mirrored=("mul", -1, "x"),
         visa=SEQUENCE, cute="sycl::tanh({})", mlir="math.tanh",
     ),
     Function(
         "sigmoid", 1, _sigmoid, low=0, high=1,
+        mirrored=("add", 1, ("mul", -1, "x")), inverse=("add", 1, ("exp", ("mul", -1, "x"))),
         visa=SEQUENCE, cute="(1.0f / (1.0f + sycl::exp(-{})))", mlir=SEQUENCE,
     ),
     Function(
