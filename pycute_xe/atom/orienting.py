@@ -81,7 +81,7 @@ def reading_unit(
     """Return the width in bits in which work-items find in registers what a tiling says.
 
     Law: registers read in it hold the first block in the order of ``tv``. The atom's `unit_bits` if
-    it is one, or if there is none. ``modes`` are those along rows of memory and across them.
+    it is one, or if no width is. ``modes`` are those along rows of memory and across them.
 
     >>> from pycute_xe.cutlass import get_atom
     >>> vnni, columns = get_atom("XE_2D_U16x16x16_LD_V"), Layout((16, 16), (16, 1))

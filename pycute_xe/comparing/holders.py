@@ -147,7 +147,7 @@ def owner(
     1), and with ``operand`` those of an operand, row k and column n of B. Law: with
     `element_at` it goes there and back, by work-item and value or by register and byte.
     ``subgroup`` chooses among the subgroups of a tile that hold the element, by default the first.
-    Raises `CoordError` for an element that there is not, `InputError` for other indices.
+    Raises `CoordError` for an element outside the operand or block, `InputError` for other indices.
 
     >>> found = owner("XE_DPAS_TT<8,s32,s8>", k=5, n=7)
     >>> found.work_item, found.value, found.register, found.byte
@@ -430,7 +430,7 @@ Place = tuple[int, int]
 
 
 def _of_layout(subject: AnyOwned, operand: Any, thread: int, value: int) -> Place | None:
-    """Return the element that the layout gives to a value of a work-item; None if there is none."""
+    """Return the element that the layout gives to a value of a work-item, else None."""
     match subject:
         case MmaAtom() | CopyAnswers():
             owned = (
@@ -472,7 +472,7 @@ def _in_tiling(tv: Layout, tile: tuple[int, ...], thread: int, value: int) -> Pl
 
 
 def _in_slot(subject: AnyOwned, operand: Any, slot: int, subgroup: int) -> Place | None:
-    """Return the element in a slot of the registers; None if there is none."""
+    """Return the element in a slot of the registers, else None."""
     match subject:
         case MmaAtom():
             return _slot_of(subject.registers(operand), slot)
