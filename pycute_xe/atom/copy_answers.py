@@ -16,7 +16,13 @@ from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.formula import formula_of
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, held_in, is_index
+from pycute_xe.atom.register_picture import (
+    SUBGROUP,
+    Place,
+    RegisterPicture,
+    is_index,
+    places_by_work_item,
+)
 from pycute_xe.errors import CoordError, CuteError, ShapeError, quoted
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, make_layout, size
@@ -243,7 +249,7 @@ class CopyAnswers(ABC):
         if order != "registers":
             wrong = f"unknown order {quoted(order)}"
             raise ShapeError("in_order", {"atom": self}, wrong, 'use "layout" or "registers"')
-        lanes = held_in(self.registers(), self.unit_bits)
+        lanes = places_by_work_item(self.registers(), self.unit_bits)
         filled = [lane[: self.values] for lane in lanes]
         if not any(lanes):
             raise self._without_order("prefetch")
@@ -268,11 +274,11 @@ class CopyAnswers(ABC):
         >>> get_atom("XE_2D_U16x32x32_LD_N").register_values(16)[0][:4]
         (0, 32, 1, 33)
         """
-        lanes = held_in(self.registers(), unit_bits)
-        found = [{place: i for i, place in enumerate(lane)} for lane in lanes]
+        lanes = places_by_work_item(self.registers(), unit_bits)
+        value_of = [{place: i for i, place in enumerate(lane)} for lane in lanes]
         out = [
             tuple(lane.get(place, -1) for place in own)
-            for lane, own in zip(found, self._owned, strict=True)
+            for lane, own in zip(value_of, self._owned, strict=True)
         ]
         if any(-1 in lane for lane in out):
             raise self._without_order("other work-items")

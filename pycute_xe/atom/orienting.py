@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.atom.copy_answers import BlockAnswers, CopyAnswers, PlacedMessage
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, held_in
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, places_by_work_item
 from pycute_xe.bulk import entries, layout_of
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.layout import Layout, size
@@ -130,6 +130,6 @@ def _dealt_by_messages(atom: BlockAnswers) -> dict[int, Lanes]:
     for unit in _UNITS:
         if unit % bits or unit > max(atom.unit_bits, bits):
             continue
-        lanes = held_in(picture, unit)
+        lanes = places_by_work_item(picture, unit)
         out[unit] = [[atom.place_in_memory(*p) for p in lane if p is not None] for lane in lanes]
     return out

@@ -119,8 +119,8 @@ class ElementOwner:
           read in 64 bits: work-item 11, value 5
         """
         where = "" if self.subgroup is None else f"subgroup {self.subgroup}, "
-        said = f"{where}work-item {self.work_item}, value {self.value} by its layout"
-        lines = [f"{self.element} of {self.name}: {said}", f"in registers: {self.place}"]
+        by_layout = f"{where}work-item {self.work_item}, value {self.value} by its layout"
+        lines = [f"{self.element} of {self.name}: {by_layout}", f"in registers: {self.place}"]
         return "\n  ".join([*lines, *(f"read in {reading}" for reading in self.readings)])
 
 
@@ -149,8 +149,8 @@ def owner(
     ``subgroup`` chooses among the subgroups of a tile that hold the element, by default the first.
     Raises `CoordError` for an element outside the operand or block, `InputError` for other indices.
 
-    >>> found = owner("XE_DPAS_TT<8,s32,s8>", k=5, n=7)
-    >>> found.work_item, found.value, found.register, found.byte
+    >>> record = owner("XE_DPAS_TT<8,s32,s8>", k=5, n=7)
+    >>> record.work_item, record.value, record.register, record.byte
     (13, 5, 1, 29)
     >>> owner("XE_2D_U16x16x16_LD_V", row=1, column=0).readings[1]
     Reading(unit_bits=32, work_item=0, value=1, packed='')
@@ -158,13 +158,13 @@ def owner(
     subject = _subject(name)
     part, at = _asked(subject, operand, {"m": m, "n": n, "k": k, "row": row, "column": column})
     if isinstance(subject, (TiledMma, TiledCopy)):
-        found = list(_in_tile(subject, part, at))
-        chosen = [x for x in found if subgroup is None or x.subgroup == subgroup]
+        records = list(_in_tile(subject, part, at))
+        chosen = [x for x in records if subgroup is None or x.subgroup == subgroup]
         if not chosen:
-            has = ", ".join(str(x.subgroup) for x in found)
+            has = ", ".join(str(x.subgroup) for x in records)
             condition = f"the subgroups that hold it are {has}"
             given = {"of": subject, "subgroup": subgroup}
-            raise CoordError("owner", given, condition, f"use subgroup={found[0].subgroup}")
+            raise CoordError("owner", given, condition, f"use subgroup={records[0].subgroup}")
         return chosen[0]
     if subgroup is not None:
         condition = "an atom has one subgroup"
@@ -245,16 +245,16 @@ def _in_atom(
 ) -> ElementOwner:
     (_, row), (_, column) = at
     if isinstance(atom, MmaAtom):
-        said, picture = atom.owner_of(operand, row, column), atom.registers(operand)
+        by_layout, picture = atom.owner_of(operand, row, column), atom.registers(operand)
     else:
-        said, picture = atom.owner_of(row, column), atom.registers()
-    found = ElementOwner(str(atom), operand, at, *said)
+        by_layout, picture = atom.owner_of(row, column), atom.registers()
+    record = ElementOwner(str(atom), operand, at, *by_layout)
     if not picture.slots:
-        return found
-    return _placed(found, picture.slot_of(row, column), picture.bits, _vnni(atom, operand))
+        return record
+    return _placed(record, picture.slot_of(row, column), picture.bits, _vnni(atom, operand))
 
 
-def _placed(found: ElementOwner, slot: int, bits: int, packed: int) -> ElementOwner:
+def _placed(record: ElementOwner, slot: int, bits: int, packed: int) -> ElementOwner:
     """Return an owner with its place in registers, of a slot of so many bits."""
     register, first = divmod(slot * bits, 8 * grf_bytes())
     readings: list[Reading] = []
@@ -263,7 +263,7 @@ def _placed(found: ElementOwner, slot: int, bits: int, packed: int) -> ElementOw
             round_, lane, inside = _split(slot, unit // bits)
             words = f"{packed} values of k, as VNNI packs them" if packed * bits == unit else ""
             readings.append(Reading(unit, lane, round_ * (unit // bits) + inside, words))
-    return replace(found, register=register, first_bit=first, bits=bits, readings=tuple(readings))
+    return replace(record, register=register, first_bit=first, bits=bits, readings=tuple(readings))
 
 
 def _split(slot: int, per: int) -> tuple[int, int, int]:
@@ -292,9 +292,9 @@ def _in_tile(
         owners, slots = tiling.owner_of(row, column), _slots_of_copy(tiling, (row, column))
         bits, packed = tiling.value_type.bits, 0
     for subgroup, lane, value in owners:
-        found = ElementOwner(str(tiling), operand, at, lane, value, subgroup=subgroup)
+        record = ElementOwner(str(tiling), operand, at, lane, value, subgroup=subgroup)
         slot = slots.get(subgroup)
-        yield found if slot is None else _placed(found, slot, bits, packed)
+        yield record if slot is None else _placed(record, slot, bits, packed)
 
 
 def _slots_of_mma(mma: TiledMma, operand: str, row: int, column: int) -> dict[int, int]:
@@ -497,13 +497,13 @@ def _slot_of(picture: RegisterPicture, slot: int) -> Place | None:
 def _in_messages(sent: TiledCopy, slot: int, subgroup: int) -> Place | None:
     """Return the element of a tile in a slot that the messages of its templates fill."""
     message, inside = divmod(slot, sent.block.values * SUBGROUP)
-    held = _slot_of(sent.block.registers(), inside)
-    if held is None or message >= sent.messages or subgroup >= sent.num_subgroups:
+    inside_block = _slot_of(sent.block.registers(), inside)
+    if inside_block is None or message >= sent.messages or subgroup >= sent.num_subgroups:
         return None
     subgroups, messages = sent.anchors
     start = _summed(subgroups(subgroup), messages(message))
     place = [0, 0]
-    place[sent.y_mode], place[sent.x_mode] = held
+    place[sent.y_mode], place[sent.x_mode] = inside_block
     return place[0] + start[0], place[1] + start[1]
 
 

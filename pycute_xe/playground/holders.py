@@ -51,8 +51,8 @@ def owners_in_tile(mma: TiledMma, element: dict[str, int], operand: str) -> str:
     part = operand if "row" in element else None  # other indices name it
     first = owner(mma, part, **element)
     (_, row), (_, column) = first.at
-    found = mma.owner_of(str(first.operand), row, column)
-    return "\n".join(str(owner(mma, part, **element, subgroup=o.subgroup)) for o in found)
+    owners = mma.owner_of(str(first.operand), row, column)
+    return "\n".join(str(owner(mma, part, **element, subgroup=o.subgroup)) for o in owners)
 
 
 def legal_neighbours(atom: MmaAtom, tile: Mnk, grid: Mnk, target: Target) -> list[str]:
