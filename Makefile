@@ -132,6 +132,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) -W ignore benchmarks/conversion_programs.py --count 2000 --seed $(SEED)
 	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)
+	@$(PY) benchmarks/tiled_names.py
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/analysing tests/dialects tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \

@@ -138,7 +138,10 @@ from pycute_xe.checking import (
     check as check,
 )
 from pycute_xe.comparing import (
+    ElementOwner as ElementOwner,
+    element_at as element_at,
     feeds as feeds,
+    owner as owner,
     search_atoms as search_atoms,
 )
 from pycute_xe.composed import (

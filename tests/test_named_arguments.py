@@ -106,7 +106,7 @@ def test_a_tiling_of_any_atom_shows_itself(kind: str) -> None:
             assert owner in copy.owner_of(*place)
 
 
-@pytest.mark.parametrize("kind", ANY)
+@pytest.mark.parametrize("kind", sorted(ANY.keys() - {"older"}))
 @pytest.mark.parametrize("statement", [Load, Store, Prefetch])
 def test_a_statement_refuses_it_with_a_copy_that_works(kind: str, statement: Any) -> None:
     copy = cx.make_tiled_copy(*ANY[kind])

@@ -53,7 +53,7 @@ ANY_NAME_RULED_OUT = re.compile(
 NAMES_KEPT = {  # public classes have them, or JSON
     *("Held", "Checked.held", "RegisterPicture.held_by", "AtomDiff.held", "AtomDiff.said"),
     *("CopyAtom.places_held", "LegacyCopyAtom.places_held", "Change.who"),
-    *("Counterexample.found", "Failure.found", "ElementPlace.said", "ElementPlace.found_by"),
+    *("Counterexample.found", "Failure.found"),
 }
 
 

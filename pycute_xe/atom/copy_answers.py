@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from pycute_xe.algebra import coalesce
 from pycute_xe.algebra.compose import scaled
@@ -21,8 +21,10 @@ from pycute_xe.atom.register_picture import (
     Place,
     RegisterPicture,
     is_index,
+    places_by_work_item,
 )
-from pycute_xe.errors import CoordError, CuteError
+from pycute_xe.errors import CoordError, CuteError, LegalityError, ShapeError, quoted
+from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.typing import shown
@@ -36,6 +38,7 @@ __all__ = [
     "CopyAnswers",
     "PlacedLinear",
     "PlacedMessage",
+    "ValueOrder",
     "unit_of_own_elements",
 ]
 
@@ -75,6 +78,9 @@ PlacedLinear = Placed[Message]
 
 AnyPlaced = PlacedMessage | PlacedLinear
 
+
+ValueOrder = Literal["layout", "registers"]
+"""In which order the values of a work-item are counted."""
 
 # ------------------------------------------------------------ copy answers
 
@@ -206,17 +212,88 @@ class CopyAnswers(ABC):
         """
         return self._owned
 
-    def formula(self) -> tuple[Expr, ...]:
+    def formula(self, order: ValueOrder = "layout") -> tuple[Expr, ...]:
         """Return `ownership` as sympy expressions: row and column of value v of work-item t.
 
-        Law: at integers they are ``ownership()[t][v]``; `verify` takes them back, as text or as
-        expressions. Raises `ShapeError` where no formula of the digits of t and v says it.
+        ``order`` counts the values of a work-item: as its ``"layout"`` lists them, or as its
+        ``"registers"``, read in units of `unit_bits`, hold them. Law: at integers they are
+        ``in_order(order)[t][v]``; `verify` takes them back with the same ``order``, as text or as
+        expressions. Raises `ShapeError` where no formula of the digits of t and v says it, and as
+        `in_order` does.
 
         >>> from pycute_xe.cutlass import get_atom
-        >>> get_atom("XE_2D_U16x8x32_LD_V").formula()
+        >>> atom = get_atom("XE_2D_U16x8x32_LD_V")
+        >>> atom.formula()
         (Mod(v, 2) + 2*floor(v/4), t + 16*(Mod(floor(v/2), 2)))
+        >>> atom.formula(order="registers")
+        (Mod(v, 8), t + 16*floor(v/8))
         """
-        return formula_of(self._owned, self)
+        return formula_of(self.in_order(order), self)
+
+    def in_order(self, order: ValueOrder = "layout") -> tuple[tuple[Place, ...], ...]:
+        """Return for each work-item the (row, column) of each value, in an order of the values.
+
+        Law: in ``"layout"`` order it is ``ownership()``; in ``"registers"`` order the values that a
+        work-item finds in its registers, read in units of `unit_bits`. Raises `ShapeError` for
+        another order, and for ``"registers"`` of a prefetch or with padding between values.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> atom = get_atom("XE_2D_U16x32x32_LD_N")
+        >>> atom.in_order("layout")[3][:3], atom.in_order("registers")[3][:3]
+        (((0, 3), (0, 19), (1, 3)), ((0, 3), (1, 3), (2, 3)))
+        """
+        if order == "layout":
+            return self._owned
+        if order != "registers":
+            wrong = f"unknown order {quoted(order)}"
+            raise ShapeError("in_order", {"atom": self}, wrong, 'use "layout" or "registers"')
+        lanes = places_by_work_item(self.registers(), self.unit_bits)
+        filled = [lane[: self.values] for lane in lanes]
+        if not any(lanes):
+            raise self._without_order("prefetch")
+        if any(None in lane for lane in filled):
+            raise self._without_order("padding")
+        return tuple(tuple(place for place in lane if place is not None) for lane in filled)
+
+    def _without_order(self, reason: str) -> ShapeError:
+        row = next(row for row in rows("block2d_names", "without_order") if row["id"] == reason)
+        return ShapeError(
+            "in_order", {"atom": self}, f"{self}: {row['condition']}", str(row["fix"])
+        )
+
+    def register_values(self, unit_bits: int) -> tuple[tuple[int, ...], ...]:
+        """Return value of the layout → value in registers, for each work-item.
+
+        Law: ``held[register_values[t][v]] == ownership()[t][v]``, where ``held`` are the registers
+        of work-item ``t``, read in units of ``unit_bits``. Raises `ShapeError` if a work-item does
+        not find all that it owns there.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x32x32_LD_N").register_values(16)[0][:4]
+        (0, 32, 1, 33)
+        """
+        lanes = places_by_work_item(self.registers(), unit_bits)
+        value_of = [{place: i for i, place in enumerate(lane)} for lane in lanes]
+        out = [
+            tuple(lane.get(place, -1) for place in own)
+            for lane, own in zip(value_of, self._owned, strict=True)
+        ]
+        if any(-1 in lane for lane in out):
+            raise self._without_order("other work-items")
+        return tuple(out)
+
+    @cached_property
+    def holds_its_own(self) -> bool:
+        """Whether every work-item finds all that it owns in its registers, in whatever order.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x32x32_LD_N").holds_its_own
+        True
+        """
+        try:
+            return bool(self.register_values(self.unit_bits))
+        except (ShapeError, LegalityError):
+            return False
 
     def columns(self, work_item: int) -> tuple[int, ...]:
         """Return the columns of which a work-item is said to own values, ascending.
@@ -365,6 +442,10 @@ class BlockAnswers(CopyAnswers):
     @abstractmethod
     def is_store(self) -> bool:
         """Whether registers are the source."""
+
+    @abstractmethod
+    def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
+        """Return the block-2D messages that move the block; raise `LegalityError`."""
 
     @property
     def layout_dst_tv(self) -> Layout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from pycute_xe.algebra import (
@@ -15,6 +16,7 @@ from pycute_xe.algebra import (
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import GivenAtom, as_copy
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
+from pycute_xe.atom.orienting import memory_modes
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
@@ -143,15 +145,17 @@ def make_tiled_copy(
     atom: GivenAtom,
     layout_tv: Layout,
     tiler_mn: tuple[int, ...] | Layout,
-    x_mode: int = 1,
-    y_mode: int = 0,
+    x_mode: int | None = None,
+    y_mode: int | None = None,
 ) -> TiledCopy:
     """Return a tiling of a copy atom from a (work-item, value) layout and the tile it covers.
 
     ``atom`` is an atom, an operation or a name, which `get_atom` takes. ``layout_tv`` maps to
     offsets in ``tiler_mn``, first mode fastest. With a layout in the place of the tile the two are
     a layout of work-items and one of values: see `make_tiled_copy_tv`, which is C++'s function of
-    this name. Raises as `TiledCopy` does. DSL: ``make_tiled_copy``.
+    this name. ``x_mode`` and ``y_mode`` are the modes of the tile along rows of memory and across
+    them, by default those with which the messages bring what the layout says (else 1 and 0).
+    Raises as `TiledCopy` does. DSL: ``make_tiled_copy``.
 
     >>> copy = make_tiled_copy("XE_2D_U16x8x16_LD_N", Layout((16, 8), (8, 1)), (8, 16))
     >>> print(copy.layout_dst_tv_tiled)
@@ -160,12 +164,31 @@ def make_tiled_copy(
     if isinstance(tiler_mn, Layout):
         return make_tiled_copy_tv(atom, layout_tv, tiler_mn, x_mode, y_mode)
     tile = tuple(product(extent) for extent in tiler_mn)
-    return TiledCopy(as_copy(atom), layout_tv, tile, x_mode, y_mode)
+    return _tiling(atom, layout_tv, tile, x_mode, y_mode)
+
+
+def _tiling(
+    atom: GivenAtom,
+    tv: Layout,
+    tile: tuple[int, ...],
+    x_mode: int | None = None,
+    y_mode: int | None = None,
+) -> TiledCopy:
+    """Return a tiling; modes that are left out are those that its messages need."""
+    copy = TiledCopy(as_copy(atom), tv, tile)
+    if x_mode is None and y_mode is None:
+        x_mode, y_mode = memory_modes(copy.atom, tv, tile)
+    x_mode = int(y_mode == 0) if x_mode is None else x_mode
+    return replace(copy, x_mode=x_mode, y_mode=int(x_mode == 0) if y_mode is None else y_mode)
 
 
 @typed
 def make_tiled_copy_tv(
-    atom: GivenAtom, thr_layout: Layout, val_layout: Layout, x_mode: int = 1, y_mode: int = 0
+    atom: GivenAtom,
+    thr_layout: Layout,
+    val_layout: Layout,
+    x_mode: int | None = None,
+    y_mode: int | None = None,
 ) -> TiledCopy:
     """Return a tiling in which each work-item has a block of values, next to its neighbours'.
 
@@ -178,12 +201,16 @@ def make_tiled_copy_tv(
     (16,64):(64,1) (32, 32)
     """
     tile, layout_tv = make_layout_tv(thr_layout, val_layout)
-    return TiledCopy(as_copy(atom), layout_tv, tile, x_mode, y_mode)
+    return _tiling(atom, layout_tv, tile, x_mode, y_mode)
 
 
 @typed
 def make_cotiled_copy(
-    atom: GivenAtom, atom_layout_tv: Layout, data_layout: Layout, x_mode: int = 1, y_mode: int = 0
+    atom: GivenAtom,
+    atom_layout_tv: Layout,
+    data_layout: Layout,
+    x_mode: int | None = None,
+    y_mode: int | None = None,
 ) -> TiledCopy:
     """Return a tiling in which each work-item has the elements at given offsets of memory.
 
@@ -222,34 +249,35 @@ def make_cotiled_copy(
             f"the elements leave gaps in the box {tile} of their coordinates",
             "use offsets that fill a box, and reach the others by another tile",
         )
-    return TiledCopy(as_copy(atom), composition(Layout(tile), places), tile, x_mode, y_mode)
+    return _tiling(atom, composition(Layout(tile), places), tile, x_mode, y_mode)
 
 
 @typed
 def make_tiled_copy_A(atom: GivenAtom, mma: TiledMma) -> TiledCopy:
     """Return the tiling by which work-items copy what a tiled MMA has them hold of A.
 
-    Law: ``layout_tv_tiled`` is ``mma.tv_layout_A_tiled``; the tile is (M, K) of the MMA. Raises as
-    `TiledCopy` does. C++: ``make_tiled_copy_A``.
+    Law: ``layout_tv_tiled`` is ``mma.tv_layout_A_tiled``; the tile is (M, K) of the MMA, and memory
+    follows the mode that the messages need: see `make_tiled_copy`. Raises as `TiledCopy` does.
+    C++: ``make_tiled_copy_A``.
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_tiled_copy_A("UniversalCopy<u16>", mma).tiler_mn
     (256, 32)
     """
-    return TiledCopy(as_copy(atom), mma.tv_layout_A_tiled, mma.operand_tile("A"))
+    return _tiling(atom, mma.tv_layout_A_tiled, mma.operand_tile("A"))
 
 
 @typed
 def make_tiled_copy_B(atom: GivenAtom, mma: TiledMma) -> TiledCopy:
     """Return the tiling of B, of tile (N, K): see `make_tiled_copy_A`."""
-    return TiledCopy(as_copy(atom), mma.tv_layout_B_tiled, mma.operand_tile("B"))
+    return _tiling(atom, mma.tv_layout_B_tiled, mma.operand_tile("B"))
 
 
 @typed
 def make_tiled_copy_C(atom: GivenAtom, mma: TiledMma) -> TiledCopy:
     """Return the tiling of C, of tile (M, N): see `make_tiled_copy_A`."""
-    return TiledCopy(as_copy(atom), mma.tv_layout_C_tiled, mma.operand_tile("C"))
+    return _tiling(atom, mma.tv_layout_C_tiled, mma.operand_tile("C"))
 
 
 @typed
@@ -258,7 +286,7 @@ def make_tiled_copy_S(atom: GivenAtom, copy: TiledCopy) -> TiledCopy:
 
     C++: ``make_tiled_copy_S``.
     """
-    return TiledCopy(as_copy(atom), copy.layout_src_tv_tiled, copy.tiler_mn)
+    return replace(copy, atom=as_copy(atom), layout_tv_tiled=copy.layout_src_tv_tiled)
 
 
 @typed
@@ -267,4 +295,4 @@ def make_tiled_copy_D(atom: GivenAtom, copy: TiledCopy) -> TiledCopy:
 
     C++: ``make_tiled_copy_D``.
     """
-    return TiledCopy(as_copy(atom), copy.layout_dst_tv_tiled, copy.tiler_mn)
+    return replace(copy, atom=as_copy(atom), layout_tv_tiled=copy.layout_dst_tv_tiled)

@@ -21,6 +21,7 @@ __all__ = [
     "UNITS",
     "Place",
     "RegisterPicture",
+    "places_by_work_item",
     "is_index",
     "picture_of",
     "places_in",
@@ -291,6 +292,24 @@ def slots_in(places: tuple[Place, ...]) -> tuple[Place | None, ...]:
     if PADDING not in places:
         return places
     return tuple(None if place == PADDING else place for place in places)
+
+
+def places_by_work_item(
+    picture: RegisterPicture, unit_bits: int
+) -> tuple[tuple[Place | None, ...], ...]:
+    """Return for each work-item what its registers hold, read in units of so many bits.
+
+    ``None`` is padding. Raises `ShapeError` for units that slots do not fill.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D_VNNI, make_copy_atom
+    >>> picture = make_copy_atom(XE_LOAD_2D_VNNI(16, 16, 16), "bf16").registers()
+    >>> places_by_work_item(picture, 32)[3][:3]
+    ((0, 3), (1, 3), (2, 3))
+    """
+    lanes: list[list[Place | None]] = [[] for _ in range(SUBGROUP)]
+    for slot, place in enumerate(picture.slots):
+        lanes[picture.owner(slot, unit_bits)[0]].append(place)
+    return tuple(map(tuple, lanes))
 
 
 # ------------------------------------------------------------ placed message

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.algebra import (
     coalesce,
@@ -13,9 +13,10 @@ from pycute_xe.algebra import (
     zipped_divide,
 )
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.copy_answers import BlockAnswers, CopyAnswers
 from pycute_xe.atom.copy_atom import CopyAtom, as_copy
 from pycute_xe.atom.cpp_text import block2d_traits, tiler_cpp
+from pycute_xe.atom.orienting import block_messages, parts_layout, reading_unit
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.subgroup_tensor import (
     Owner,
@@ -41,10 +42,11 @@ class TiledCopy:
     """A copy atom repeated over work-items and values so that it covers a tile.
 
     ``layout_tv_tiled`` maps (work-item, value) to an offset in the tile ``tiler_mn``, first mode
-    fastest: what each work-item is meant to hold, values of one atom first. Of a block-2D template
+    fastest: what each work-item is meant to hold, values of one atom first. Of a block-2D copy
     ``x_mode`` and ``y_mode`` name the tile's modes that run along rows of memory and across them;
     ``gmem_stride`` and ``gmem_shape`` are the tensor's, in values, as far as they were given.
-    Kernels take tilings of templates (`CopyAtom`); those of other atoms say who owns what.
+    Kernels take tilings of block-2D copies and send their messages (`sent`); tilings of other
+    atoms say who owns what.
     Raises `DivisibilityError` when work-items or values do not make whole atoms, `CuteError` for
     what is not a copy atom. C++: ``TiledCopy``.
 
@@ -80,7 +82,7 @@ class TiledCopy:
                 f"work-items with {self.atom.values} values each",
                 "use multiples of both",
             )
-        if not isinstance(self.atom, CopyAtom):
+        if not isinstance(self.atom, BlockAnswers) or len(self.tiler_mn) < 2:
             return
         modes = range(len(self.tiler_mn))
         if self.x_mode == self.y_mode or not {self.x_mode, self.y_mode} <= set(modes):
@@ -91,30 +93,73 @@ class TiledCopy:
                 "use 0 and 1",
             )
 
-    @property
-    def block(self) -> CopyAtom:
-        """The atom of a block-2D template, which kernels ask for.
+    @cached_property
+    def sent(self) -> TiledCopy:
+        """The tiling of block-2D templates that sends the same messages; itself if it is one.
 
-        Raises `CuteError` for a tiling of another atom.
+        Law: message by message it moves the same elements of the tile into the same registers.
+        ``layout_tv_tiled`` is then the one of the templates. Raises `CuteError` for an atom without
+        block-2D messages of one size, `LegalityError` if no target has the messages.
+        C++: ``XE_LOAD_2D<…>`` in place of ``XE_2D_…``.
+
+        >>> from pycute_xe.atom import make_tiled_copy_tv
+        >>> copy = make_tiled_copy_tv("XE_2D_U16x8x16_LD_N", Layout((1, 16)), Layout((8, 1)))
+        >>> print(copy.sent.atom, copy.sent.owner_of(3, 5) == copy.owner_of(3, 5))
+        XE_LOAD_2D<16,8,16> True
         """
         if isinstance(self.atom, CopyAtom):
-            return self.atom
-        raise CuteError(
-            "TiledCopy.block",
-            {"atom": self.atom},
-            f"{self.atom} is not a block-2D template, which kernels move tiles by",
-            _way_out(self.atom),
-        )
+            return self
+        if not isinstance(self.atom, BlockAnswers) or len(self.tiler_mn) < 2:
+            raise CuteError(
+                "TiledCopy.sent",
+                {"atom": self.atom, "tile": self.tiler_mn},
+                f"{self.atom} is not a block-2D template, which kernels move tiles by",
+                _way_out(self.atom),
+            )
+        parts, template = block_messages(self.atom), CopyAtom(self.atom.template, self.value_type)
+        steps = Layout(self.tiler_mn).stride
+        right, down = steps[self.x_mode], steps[self.y_mode]
+        turned = Layout((template.width, template.height), (right, down))
+        lanes, block = (composition(turned, mode) for mode in template.layout_ref_tv)
+        threads, values = self.layout_tv_tiled
+        subgroups = composition(threads, Layout(self.num_subgroups, SUBGROUP))
+        atoms = composition(values, Layout(self.messages, self.atom.values))
+        places = make_layout(block, parts_layout(self.atom, parts, right, down), atoms)
+        tv = make_layout(make_layout(lanes, subgroups), places)
+        return replace(self, atom=template, layout_tv_tiled=tv)
+
+    @property
+    def block(self) -> CopyAtom:
+        """The atom of the block-2D template whose messages are sent: see `sent`."""
+        return cast("CopyAtom", self.sent.atom)
 
     @property
     def op(self) -> Block2DOp:
-        """The operation of the template: see `block`."""
-        return self.block.op
+        """The operation of the template that sends its messages.
+
+        Raises `CuteError` for an atom of which no block-2D operation does.
+        """
+        return self.atom.template
+
+    @cached_property
+    def unit_bits(self) -> int:
+        """The width in bits in which work-items read their registers.
+
+        One in which they find what the tiling says, if there is one: that of the atom, or another.
+
+        >>> import pycute_xe as cx
+        >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+        >>> copy = cx.make_tiled_copy_B("XE_2D_U16x16x16_LD_V", mma)
+        >>> copy.atom.unit_bits, copy.unit_bits
+        (32, 16)
+        """
+        modes = self.x_mode, self.y_mode
+        return reading_unit(self.atom, self.layout_tv_tiled, self.tiler_mn, modes)
 
     @property
     def name(self) -> str:
         """The name of the atom's operation."""
-        return str(self.atom.op if isinstance(self.atom, CopyAtom) else self.atom)
+        return str(self.atom)
 
     @property
     def value_type(self) -> Numeric:

@@ -28,6 +28,7 @@ __all__ = [
     "judge_lsc",
     "judge_message",
     "judge_block",
+    "judge_places",
     "judge_tiled_copy",
     "memory_of",
     "judge_dpas",
@@ -275,8 +276,13 @@ def judge_tiled_copy(copy: TiledCopy, subject: str, findings: Findings, memory: 
     message = copy.op.message
     array = memory or subject
     findings.surface(array, message, memory_of(copy, array, findings) | findings.use.surface)
+    judge_places(copy, subject, findings)
+
+
+def judge_places(copy: TiledCopy, subject: str, findings: Findings) -> None:
+    """Judge where each message of a tiling of templates starts, in memory and in registers."""
     for x in _starts(copy):
-        findings.start(subject, message, x + (findings.use.x or 0))
+        findings.start(subject, copy.op.message, x + (findings.use.x or 0))
     _registers(copy, subject, findings)
 
 

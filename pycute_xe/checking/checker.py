@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pycute_xe.arch import Block2D, Dpas, Target, get_target, is_target
@@ -30,6 +31,7 @@ from pycute_xe.checking.atoms import (
     judge_lsc,
     judge_message,
     judge_mma_atom,
+    judge_places,
     judge_tiled_copy,
     judge_tiled_mma,
 )
@@ -128,6 +130,8 @@ def _title(subject: Any) -> str:
 def _judge_copy(x: TiledCopy | CopyAtom, findings: Findings) -> None:
     if isinstance(x, TiledCopy) and not isinstance(x.atom, CopyAtom):
         _judge(x.atom, findings)  # each of its messages is one of the atom's
+        with suppress(CuteError):  # what sends no messages of one size is judged above
+            judge_places(x.sent, str(x.atom), findings)
         return
     subject = str(x.op)
     if isinstance(x, TiledCopy):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pycute_xe.arch.target import get_target, grf_bytes
+from pycute_xe.arch.target import get_target
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.cli.files import (
     json_text,
@@ -23,7 +22,8 @@ from pycute_xe.cli.files import (
     saved_drawing,
     svg_option,
 )
-from pycute_xe.comparing import describe_atom, feeds
+from pycute_xe.comparing import ElementOwner, describe_atom, feeds, owner
+from pycute_xe.comparing.holders import indices_in
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, InputError, LegalityError, quoted
 
@@ -33,91 +33,6 @@ if TYPE_CHECKING:
     from pycute_xe.comparing.atom_record import AnyAtom
 
 __all__ = ["atom_command"]
-
-# ------------------------------------------------------------ atom place
-# Who owns one element of an atom, and where it is held.
-
-_UNITS = (8, 16, 32)
-Owner = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class ElementPlace:
-    """An element: whose layouts say it is, in which register and bits, and who finds it there.
-
-    ``said`` and ``found_by`` are (work-item, value); the latter by the width in bits in which
-    registers are read. ``register`` is ``None`` where no register holds it.
-    """
-
-    row: int
-    col: int
-    said: Owner
-    register: int | None = None
-    first_bit: int = 0
-    bits: int = 0
-    found_by: tuple[tuple[int, Owner], ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a dictionary, places counted in bytes too."""
-        readers = {str(unit): owner for unit, owner in self.found_by}
-        return {**asdict(self), "byte": self.first_bit // 8, "found_by": readers}
-
-    def __str__(self) -> str:
-        """One line.
-
-        >>> from pycute_xe.cutlass import get_atom
-        >>> print(place_of(get_atom("XE_2D_U16x16x16_LD_V"), 1, 0))
-        (1,0): said to be T0·V1; in r0, bytes 2 to 3: T1·V0 read in 16 bits, T0·V1 in 32 bits
-        """
-        claim = f"({self.row},{self.col}): said to be {_owner(self.said)}"
-        if self.register is None:
-            return f"{claim}; no register holds it"
-        first = self.first_bit // 8
-        where = (
-            f"bytes {first} to {first + self.bits // 8 - 1}" if self.bits > 8 else f"byte {first}"
-        )
-        if self.bits < 8:
-            low = self.first_bit % 8
-            where += f", bits {low} to {low + self.bits - 1}"
-        readers = ", ".join(f"{_owner(owner)} in {unit} bits" for unit, owner in self.found_by)
-        readings = f": {readers.replace(' in ', ' read in ', 1)}" if readers else ""
-        return f"{claim}; in r{self.register}, {where}{readings}"
-
-
-def _owner(owner: Owner) -> str:
-    return f"T{owner[0]}·V{owner[1]}"
-
-
-def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementPlace:
-    """Return where an element of a copy, or of an operand of an MMA, is said to be, and is.
-
-    Rows and columns count as in ``ownership()``. Raises `CoordError` for an element that the block
-    has not, `InputError` for an MMA without an operand or a copy with one, `LegalityError` as
-    ``registers()`` does.
-
-    >>> from pycute_xe.cutlass import get_atom
-    >>> place_of(get_atom("XE_DPAS_TT<8,f32,bf16>"), 3, 7, "A").said
-    (7, 3)
-    """
-    if isinstance(atom, MmaAtom):
-        if operand is None:
-            raise InputError(
-                "atom", {"at": (row, col)}, "of which operand is not said", "add --operand"
-            )
-        owner, picture = atom.owner_of(operand, row, col), atom.registers(operand)
-    else:
-        if operand is not None:
-            given = {"at": (row, col), "operand": operand}
-            raise InputError("atom", given, "a copy has no operands", "leave --operand out")
-        owner, picture = atom.owner_of(row, col), atom.registers()
-    if not picture.slots:
-        return ElementPlace(row, col, owner)
-    slot, bits = picture.slot_of(row, col), picture.bits
-    register, first = divmod(slot * bits, 8 * grf_bytes())
-    units = (unit for unit in _UNITS if unit % bits == 0)
-    readers = tuple((unit, picture.owner(slot, unit)) for unit in units)
-    return ElementPlace(row, col, owner, register, first, bits, readers)
-
 
 # ------------------------------------------------------------ atom outcome
 # One atom, for people and for programs.
@@ -134,7 +49,7 @@ class AtomOutcome:
     target: str = "bmg"
     operand: str | None = None
     files: tuple[str, ...] = field(default=())
-    place: ElementPlace | None = None
+    place: ElementOwner | None = None
 
     @property
     def name(self) -> str:
@@ -264,22 +179,32 @@ def _or_none(answer: Any) -> Any:
 
 
 class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
-    """A row and a column, such as 3,5, as a tuple.
+    """A row and a column, such as 3,5, or indices by name, such as k=3,n=5, as a dictionary.
 
-    >>> Place().convert("3,5", None, None)
-    (3, 5)
+    >>> Place().convert("3,5", None, None), Place().convert("k=3,n=5", None, None)
+    ({'row': 3, 'column': 5}, {'k': 3, 'n': 5})
     """
 
     name = "place"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
+    ) -> dict[str, int]:
         """Read the text."""
-        match = re.fullmatch(r"\(?([0-9]{1,9}), *([0-9]{1,9})\)?", str(value))
-        if match is None:
-            self.fail(f"{quoted(value)} is not a row and a column such as 3,5", param, ctx)
-        return int(match[1]), int(match[2])
+        indices = indices_in(str(value))
+        if indices is None:
+            words = "a row and a column such as 3,5, or indices such as k=3,n=5"
+            self.fail(f"{quoted(value)} is not {words}", param, ctx)
+        return indices
+
+
+def _owner_of(atom: AnyAtom, at: dict[str, int], operand: str | None) -> ElementOwner:
+    """Return the owner of an element as the command line names it."""
+    if isinstance(atom, MmaAtom) and operand is None and "row" in at:
+        condition = "of which operand is not said"
+        fix = "add --operand, or write --at k=3,n=5"
+        raise InputError("atom", {"at": at}, condition, fix)
+    return owner(atom, operand, **at)
 
 
 @click.command("atom")
@@ -300,7 +225,7 @@ class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     "--at",
     type=Place(),
     metavar="ROW,COL",
-    help="Only who owns this element, where it is held, and who finds it there.",
+    help="Only who owns this element, such as 3,5 or k=3,n=5, and which registers hold it.",
 )
 @svg_option()
 @save_option
@@ -311,7 +236,7 @@ def atom_command(
     stride: str | None,
     target: str,
     operand: str | None,
-    at: tuple[int, int] | None,
+    at: dict[str, int] | None,
     svg: Path | None,
     save: str | None,
     json: bool,
@@ -326,6 +251,7 @@ def atom_command(
       pycute-xe atom XE_8x16x16_F32BF16BF16F32_TT --operand B
       pycute-xe atom 'XE_DPAS_TT<8,f32,bf16>'
       pycute-xe atom XE_2D_U16x32x16_LD_V --at 1,0
+      pycute-xe atom 'XE_DPAS_TT<8,s32,s8>' --at k=5,n=7
       pycute-xe atom 'XE_LOAD_2D<16,32,32,16>' --target pvc
       pycute-xe atom 'Copy_Atom<Copy_Traits<XE_2D_U16x32x32_LD_V>, bfloat16_t>'
 
@@ -337,7 +263,7 @@ def atom_command(
     _demand_use(atom, operand)
     if saved_document(save, atom):
         return
-    place = None if at is None else place_of(atom, *at, operand)
+    place = None if at is None else _owner_of(atom, at, operand)
     files = saved_drawing("atom", svg, atom, operand if isinstance(atom, MmaAtom) else None)
     report(AtomOutcome(name, atom, target, operand, files, place), json)
 

@@ -2,8 +2,9 @@
 
 Atoms come as values or names (`atom_arguments`). `feeding` compares the registers of a copy with
 those that an MMA reads, `differences` two atoms, or what one says with what it does; `searches`
-goes through the catalogue, an `atom_record` for each. `changes` are the record of a comparison,
-which `pycute_xe.differing` makes of other values too. Answers are values that print.
+goes through the catalogue, an `atom_record` for each; `holders` say who owns an element. `changes`
+are the record of a comparison, which `pycute_xe.differing` makes of other values too. Answers are
+values that print.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pycute_xe.comparing.atom_record import AtomRecord, describe_atom
 from pycute_xe.comparing.changes import Change, Difference, Row
 from pycute_xe.comparing.differences import AtomDiff, diff_atoms
 from pycute_xe.comparing.feeding import Feed, feeds
+from pycute_xe.comparing.holders import ElementOwner, element_at, owner
 from pycute_xe.comparing.searches import search_atoms
 
 __all__ = [
@@ -19,10 +21,13 @@ __all__ = [
     "AtomRecord",
     "Change",
     "Difference",
+    "ElementOwner",
     "Feed",
     "Row",
     "describe_atom",
     "diff_atoms",
+    "element_at",
     "feeds",
+    "owner",
     "search_atoms",
 ]

@@ -24,6 +24,7 @@ from pycute_xe.cutlass.legacy_name import (
     parse_block2d_name,
 )
 from pycute_xe.errors import CuteError, LegalityError
+from pycute_xe.facts import rows
 from pycute_xe.signatures import typed
 
 __all__ = [
@@ -344,12 +345,9 @@ def template_of(name: str | LegacyCopyName) -> Block2DOp:
     parsed = name if isinstance(name, LegacyCopyName) else parse_block2d_name(name)
     sent = {placed.message for placed in messages_of(parsed)}
     if len(sent) > 1:
-        raise CuteError(
-            "template_of",
-            {"name": parsed},
-            "its block needs messages of several sizes: " + ", ".join(sorted(map(str, sent))),
-            "use a name of a smaller block",
-        )
+        row = next(r for r in rows("block2d_names", "without_order") if r["id"] == "several sizes")
+        condition = f"{row['condition']}: {', '.join(sorted(map(str, sent)))}"
+        raise CuteError("template_of", {"name": parsed}, condition, str(row["fix"]))
     (message,) = sent
     return op_sending(message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def run_copy(
     if atom.value_type.bits > 64:
         wrong = f"no array holds numbers of {atom.value_type.bits} bits"
         raise InputError("run", given, wrong, "name a narrower type of the values")
-    own = max(atom.unit_bits, atom.value_type.bits) if lanes else atom.unit_bits
+    own = max(copy.unit_bits, atom.value_type.bits) if lanes else copy.unit_bits
     unit = own if named.get("unit_bits") is None else named["unit_bits"]
     fits = type(unit) is int and unit in (8, 16, 32, 64, own)
     if not fits or unit % atom.value_type.bits:
@@ -222,9 +222,10 @@ def _tiled(
     alone: int | None = None,
 ) -> NDArray[Any]:
     """Run the messages of all subgroups, one after the other, or of one alone."""
-    block = copy.block  # refuses tilings of other atoms
-    stores, start = _stores(block), _two(block, at)
-    step = block.values * SUBGROUP * block.value_type.bits // 8
+    _ = copy.op  # refuses tilings of other atoms
+    atom = copy.atom
+    stores, start = _stores(atom), _two(atom, at)
+    step = atom.values * SUBGROUP * atom.value_type.bits // 8
     nbytes = _bytes_of(copy, _register_bytes(machine))
     shape = (copy.num_subgroups, SUBGROUP, machine.values(nbytes))
     values = machine.checked(given, shape, "held") if stores else np.empty(0)
@@ -252,7 +253,7 @@ def _tiled(
 
 def _bytes_of(copy: TiledCopy, message: int) -> int:
     """The bytes of registers of a subgroup, of messages of so many bytes."""
-    step = copy.block.values * SUBGROUP * copy.value_type.bits // 8
+    step = copy.atom.values * SUBGROUP * copy.value_type.bits // 8
     return (copy.messages - 1) * step + max(step, message)
 
 
@@ -466,8 +467,10 @@ def moved_places(
     [3, 5]
     """
     bits = copy.value_type.bits
-    tiled, atom = (copy, copy.block) if isinstance(copy, TiledCopy) else (None, copy)
-    atom = replace(atom, value_type=as_numeric(f"u{bits}"))
+    tiled, atom = (copy, copy.atom) if isinstance(copy, TiledCopy) else (None, copy)
+    if tiled is not None:
+        _ = tiled.op  # refuses tilings of other atoms
+    atom = cast("BlockCopy", replace(cast("Any", atom), value_type=as_numeric(f"u{bits}")))
     plain = atom if tiled is None else replace(tiled, atom=atom)
     memory = _memory_shape(atom) if tiled is None else (tiled.tiler_mn[0], tiled.tiler_mn[1])
     subgroups = 1 if tiled is None else tiled.num_subgroups
@@ -529,7 +532,7 @@ def _tags_moved(
     if isinstance(copy, TiledCopy):
         values = np.zeros((copy.num_subgroups, *tags.shape), np.int64)
         values[alone] = tags
-        machine = _Machine(copy.block, target, unit_bits or copy.atom.unit_bits)
+        machine = _Machine(copy.atom, target, unit_bits or copy.unit_bits)
         return _tiled(copy, machine, values, None, empty, alone)
     moved = run_copy(copy, (tags,), {"into": empty, "unit_bits": unit_bits}, target)
     return moved.reshape(memory)
@@ -550,7 +553,7 @@ def _values(
     """The values of a work-item, padding included."""
     if isinstance(copy, LinearCopyAtom):
         return copy.values
-    atom = copy.block if isinstance(copy, TiledCopy) else copy
-    machine = _Machine(atom, target, unit_bits or atom.unit_bits)
+    atom = copy.atom if isinstance(copy, TiledCopy) else copy
+    machine = _Machine(atom, target, unit_bits or copy.unit_bits)
     last = _register_bytes(machine)
     return machine.values(_bytes_of(copy, last) if isinstance(copy, TiledCopy) else last)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from pycute_xe.arch.target import Target
 from pycute_xe.atom import MmaAtom, TiledMma, workgroup_mma
 from pycute_xe.checking import check
+from pycute_xe.comparing import owner
+from pycute_xe.comparing.holders import indices_in
 from pycute_xe.errors import CuteError, InputError, quoted
 
 __all__ = ["element_of", "legal_neighbours", "owner_text", "owners_in_tile"]
@@ -18,55 +19,40 @@ MOST = 3
 """Tiles that are named in place of a refused one."""
 
 
-def element_of(text: str) -> tuple[int, int]:
-    """Return row and column of an element as a page gives it.
+def element_of(text: str) -> dict[str, int]:
+    """Return the indices of an element as a page gives them.
 
-    >>> element_of("(5, 7)")
-    (5, 7)
+    >>> element_of("(5, 7)"), element_of("k=5, n=7")
+    ({'row': 5, 'column': 7}, {'k': 5, 'n': 7})
     """
-    if not re.fullmatch(r"[( ]*[0-9]{1,6}[ ,]+[0-9]{1,6}[) ]*", text):
+    indices = indices_in(text)
+    if indices is None:
         condition = f"{quoted(text)} is not a row and a column"
-        raise InputError("element", {"element": text}, condition, "write 5,7")
-    row, column = map(int, re.findall(r"[0-9]+", text))
-    return row, column
+        raise InputError("element", {"element": text}, condition, "write 5,7 or k=5, n=7")
+    return indices
 
 
-def owner_text(atom: Any, element: tuple[int, int], operand: str | None) -> str:
-    """Return the work-item and the value that hold an element, of an MMA by operand."""
-    if not isinstance(atom, MmaAtom):
-        text = _owner_and_registers(atom.owner_of(*element), atom.registers(), element)
-        return f"({element[0]}, {element[1]}): {text}"
+def owner_text(atom: Any, element: dict[str, int], operand: str | None) -> str:
+    """Return the owner of an element and its place in registers, of an MMA by operand."""
+    if not isinstance(atom, MmaAtom) or operand or "row" not in element:
+        return str(owner(atom, operand, **element))
     lines: list[str] = []
-    names: tuple[Any, ...] = (operand,) if operand else ("A", "B", "C")
-    for name in names:
+    for name in ("A", "B", "C"):
         rows, columns = atom.operand_shape(name)
-        if element[0] < rows and element[1] < columns:
-            text = _owner_and_registers(
-                atom.owner_of(name, *element), atom.registers(name), element
-            )
-            lines.append(f"{name}({element[0]}, {element[1]}): {text}")
+        if element["row"] < rows and element["column"] < columns:
+            lines.append(str(owner(atom, name, **element)))
         else:
             lines.append(f"{name} has {rows} rows and {columns} columns")
     return "\n".join(lines)
 
 
-def _owner_and_registers(owner: tuple[int, int], registers: Any, element: tuple[int, int]) -> str:
-    """What the layouts say, and what the registers hold where that is something else."""
-    text = f"work-item {owner[0]}, value {owner[1]}"
-    there = registers.owner_of(*element)
-    if there == owner:
-        return f"{text}, by its layouts and in its registers"
-    return f"{text} by its layouts; work-item {there[0]}, value {there[1]} in the registers"
-
-
-def owners_in_tile(mma: TiledMma, element: tuple[int, int], operand: str) -> str:
+def owners_in_tile(mma: TiledMma, element: dict[str, int], operand: str) -> str:
     """Return every subgroup, work-item and value that hold an element of a tile."""
-    owners = mma.owner_of(operand, *element)
-    return "\n".join(
-        f"{operand}({element[0]}, {element[1]}): subgroup {o.subgroup}, work-item {o.work_item}, "
-        f"value {o.value}"
-        for o in owners
-    )
+    part = operand if "row" in element else None  # other indices name it
+    first = owner(mma, part, **element)
+    (_, row), (_, column) = first.at
+    owners = mma.owner_of(str(first.operand), row, column)
+    return "\n".join(str(owner(mma, part, **element, subgroup=o.subgroup)) for o in owners)
 
 
 def legal_neighbours(atom: MmaAtom, tile: Mnk, grid: Mnk, target: Target) -> list[str]:

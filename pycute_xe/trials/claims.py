@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
+from pycute_xe.atom.copy_answers import ValueOrder
 from pycute_xe.atom.register_picture import SUBGROUP, is_index
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Counterexample, Index
@@ -11,7 +12,16 @@ from pycute_xe.kernel.spec.equations import read_index
 from pycute_xe.signatures import shortly
 from pycute_xe.verifying.verdict import Proof
 
-__all__ = ["T", "V", "example_at", "failed", "index_of", "value_words"]
+__all__ = [
+    "T",
+    "V",
+    "claim_words",
+    "example_at",
+    "failed",
+    "index_of",
+    "value_statement",
+    "value_words",
+]
 
 T, V = "t", "v"
 
@@ -61,6 +71,30 @@ def _of_sympy(given: Any) -> Index:
 def value_words(t: int, v: int) -> str:
     """Return what a value of a work-item is called."""
     return f"value {v} of work-item {t}"
+
+
+def value_statement(order: ValueOrder) -> str:
+    """Return what is proved of the values of a work-item, counted in an order."""
+    statement = "value v of work-item t is the v-th that it owns"
+    match order:
+        case "registers":
+            return statement
+        case "layout":
+            return f"{statement} in the order of its layout"
+        case _:
+            assert_never(order)
+
+
+def claim_words(copy: object, row: object, column: object, order: ValueOrder) -> str:
+    """Return the name of a claim of ownership, with its formula and the order of its values.
+
+    >>> claim_words("a copy", "v", "t", "layout")
+    'a copy, row v, column t, values in the order of its layout'
+    """
+    ordered = f"values in the order of its {order}"
+    if row is None:
+        return f"{copy}" if order == "registers" else f"{copy}, {ordered}"
+    return f"{copy}, row {row}, column {column}, {ordered}"
 
 
 def failed(name: str, statement: str, wrong: Counterexample) -> Proof:

@@ -17,10 +17,11 @@ from pycute_xe.atom import (
     TiledCopy,
     TiledMma,
 )
+from pycute_xe.atom.copy_answers import ValueOrder
 from pycute_xe.clock import deadline
 from pycute_xe.cutlass import LegacyCopyAtom, as_atom
 from pycute_xe.dialects import Distributed
-from pycute_xe.errors import InputError, KernelError
+from pycute_xe.errors import InputError, KernelError, ShapeError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.spec.specification import Overflow
 from pycute_xe.naming.subjects import Named, subject_of
@@ -54,6 +55,7 @@ def verify(
     row: Any = None,
     column: Any = None,
     unit_bits: int | None = None,
+    order: ValueOrder | None = None,
     feeds: tuple[Any, Any] | None = None,
     overflow: Overflow | None = None,
     budget: float = BUDGET,
@@ -85,10 +87,14 @@ def verify(
     ("inverse"); LD_V and LD_T own what LD_N does ("letter"). ``row`` and ``column`` claim a formula
     of one's own instead: text (where ``/`` rounds down, as ``//`` does), sympy expressions or
     integers of ``t`` and ``v``, in values of the
-    block or coordinates of the tile. ``feeds`` is an MMA and an operand of it: a GEMM whose operand
-    the copy moves is proved, and that its registers are reordered only where `feeds` says so. Of an
-    `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
-    what its instructions multiply and add, permutations undone ("product"). These are small kernels
+    block or coordinates of the tile. ``order`` says how ``v`` counts the values of a work-item: as
+    its ``"registers"`` hold them, or as its ``"layout"`` lists them (`CopyAtom.formula` writes
+    both). By default a layout is compared with the registers, and a formula is right if it is
+    right in one of the two; the verdict's name says in which. ``feeds`` is an MMA and an operand of
+    it: a GEMM whose operand the copy moves is proved, and that its registers are reordered only
+    where `feeds` says so; a tiled copy feeds what its atom feeds. Of an `MmaAtom` or a `TiledMma`
+    it is proved who owns A, B and C, and that what their layouts pair is what its instructions
+    multiply and add, permutations undone ("product"). These are small kernels
     put to the same prover; each element is also moved on the machine. Of a tensor of another
     project's layout (`dialects.layout_of`) it is proved that each element has an owner and which
     have several, and with ``feeds`` that each subgroup's values are operands of the MMA. Without
@@ -110,13 +116,19 @@ def verify(
     True
     >>> print(verify("XE_2D_U16x8x16_LD_N", row="v", column="(t + 1) % 16").counterexample.message)
     value 0 of work-item 0 is said to be (0, 1), and is (0, 0)
+    >>> pairs = "XE_2D_U16x32x32_LD_N"
+    >>> row, column = cx.get_atom(pairs).formula(order="layout")
+    >>> bool(verify(pairs, row=row, column=column, order="layout"))
+    True
+    >>> bool(verify(pairs, row=row, column=column, order="registers"))
+    False
     """
     demand_budget(budget)
     with deadline("verify", seconds):
         subject = subject_of("verify", kernel)
         if overflow is not None:
             subject = _overflowing(subject, overflow)
-        return _verified(subject, params, (row, column, unit_bits), feeds, budget)
+        return _verified(subject, params, (row, column, unit_bits, order), feeds, budget)
 
 
 def _overflowing(subject: object, overflow: object) -> Kernel:
@@ -133,19 +145,21 @@ def _overflowing(subject: object, overflow: object) -> Kernel:
 def _verified(
     kernel: Any,
     params: Mapping[str, int] | None,
-    claimed: tuple[Any, Any, int | None],
+    claimed: tuple[Any, Any, int | None, ValueOrder | None],
     feeds: tuple[Any, Any] | None,
     budget: float,
 ) -> Verdict:
     """Return the verdict on a copy's feed, a tiling with symbols, or anything else."""
-    row, column, unit_bits = claimed
+    row, column, unit_bits, order = claimed
     if feeds is not None:
-        if any(given is not None for given in (row, column, unit_bits, params)):
-            wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
+        if any(given is not None for given in (row, column, unit_bits, order, params)):
+            wrong = (
+                "feeds is asked alone: it says nothing of row, column, unit_bits, order or params"
+            )
             raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
     subject: Any = as_atom(kernel)
-    formula = row is not None or column is not None or unit_bits is not None
+    formula = any(given is not None for given in (row, column, unit_bits, order))
     _demand_use(subject, {"row": row} if formula else {}, params)
     # What has symbols has brought their package.
     if isinstance(subject, (TiledCopy, TiledMma)) and "pycute_xe.symbolic" in sys.modules:
@@ -157,13 +171,33 @@ def _verified(
                 fix = "put numbers in, or leave row out"
                 raise InputError("verify", {"of": subject}, wrong, fix)
             return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
-    return _answered(subject, params, claimed, budget)
+    claim = (row, column, unit_bits)
+    verdict = _answered(subject, params, (*claim, order or _order(subject, row)), budget)
+    if row is None or order is not None or verdict.answer != "disproved":
+        return verdict
+    try:
+        listed = _answered(subject, params, (*claim, "layout"), budget)
+    except ShapeError:  # its registers do not hold what its layout lists
+        return verdict
+    return listed if listed.answer == "proved" else verdict
+
+
+def _order(subject: Any, row: object) -> ValueOrder:
+    """Return the order in which values count where none is asked for.
+
+    The document of older names says what a work-item owns, and nothing of an order. Where layout
+    and registers count in two orders, values are those of the layout, wherever registers hold them.
+    """
+    atom = subject.atom if isinstance(subject, TiledCopy) else subject
+    if row is not None or not isinstance(atom, LegacyCopyAtom):
+        return "registers"
+    return "layout" if atom.holds_its_own and not atom.faithful else "registers"
 
 
 def _answered(
     subject: Any,
     params: Mapping[str, int] | None,
-    formula: tuple[Any, Any, int | None],
+    formula: tuple[Any, Any, int | None, ValueOrder],
     budget: float,
 ) -> Verdict:
     """Return the verdict of what answers for the kind of a subject."""
@@ -216,4 +250,6 @@ def _fed(copy: Any, wanted: tuple[Any, Any], budget: float) -> Verdict:
         )
     if isinstance(copy, Distributed):
         return verify_tensor(copy, wanted)
+    if isinstance(copy, TiledCopy):  # each of its blocks feeds what its atom feeds
+        copy = copy.atom
     return verify_feed(copy, wanted[0], wanted[1], budget)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
+from pycute_xe.atom.copy_answers import ValueOrder
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import entries
 from pycute_xe.clock import stopwatch
@@ -20,7 +21,16 @@ from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, InputError, ToolError, with_article
 from pycute_xe.kernel import Index
 from pycute_xe.layout import size
-from pycute_xe.trials.claims import T, V, example_at, failed, index_of, value_words
+from pycute_xe.trials.claims import (
+    T,
+    V,
+    claim_words,
+    example_at,
+    failed,
+    index_of,
+    value_statement,
+    value_words,
+)
 from pycute_xe.verifying.verdict import Proof, Tried, Verdict
 
 __all__ = ["enumerated", "has_arrays"]
@@ -42,7 +52,11 @@ def has_arrays() -> bool:
 
 
 def enumerated(
-    copy: Any, row: object = None, column: object = None, unit_bits: int | None = None
+    copy: Any,
+    row: object = None,
+    column: object = None,
+    unit_bits: int | None = None,
+    order: ValueOrder = "registers",
 ) -> Verdict:
     """Prove who owns what a copy moves, or what a formula claims of it, element by element.
 
@@ -64,15 +78,17 @@ def enumerated(
     claim = _claimed(copy, row, column, unit_bits)
     proofs = [_owners(claim)]
     registers = None if claim.is_prefetch else _in_registers(claim)
+    if registers is not None and order == "layout":
+        registers = _in_layout_order(claim, registers)
     if registers is not None:
-        proofs += [_work_items(claim, registers), _values(claim, registers)]
+        proofs += [_work_items(claim, registers), _values(claim, registers, order)]
     elif not claim.is_prefetch:
-        words = "value v of work-item t is the v-th that it owns"
+        words = value_statement(order)
         proofs.append(Proof("values", "undecided", words, (), 0.0, reason=NOT_MOVED))
     # What a value is said to be tells more than that its work-item does not own it.
     ordered = sorted(proofs, key=lambda p: p.property not in ("owners", "values"))
     shown = next((p.counterexample for p in ordered if p.counterexample), None)
-    name = f"{copy}" if row is None else f"{copy}, row {row}, column {column}"
+    name = claim_words(copy, row, column, order)
     reason = "a prefetch fills no registers" if claim.is_prefetch else NOT_MOVED
     scope, seconds = "for all values of all work-items", elapsed()
     return Verdict(name, scope, tuple(proofs), shown, seconds, Tried((), reason))
@@ -107,7 +123,7 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
         )
     bits = atom.value_type.bits
     prefetch = isinstance(atom, (CopyAtom, LegacyCopyAtom)) and direction(atom) == "prefetch"
-    own = 0 if prefetch else max(atom.unit_bits, bits)
+    own = 0 if prefetch else max(copy.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
     if unit != own and (unit not in (8, 16, 32, 64) or unit % bits):
         wrong = f"registers are not read in units of {unit} bits where values have {bits}"
@@ -156,6 +172,15 @@ def _in_registers(claim: _Claim) -> Places | None:
         return None
     firsts = [[(u * SUBGROUP + t) * whole for u in range(units)] for t in range(SUBGROUP)]
     return tuple(tuple(slots[i + k] for i in mine for k in range(whole)) for mine in firsts)
+
+
+def _in_layout_order(claim: _Claim, registers: Places) -> Places:
+    """Return what registers hold, in the order of the atom's layout."""
+    copy = claim.copy
+    if isinstance(copy, TiledCopy):
+        return registers
+    pairs = zip(registers, copy.register_values(claim.unit_bits), strict=True)
+    return tuple(tuple(lane[i] for i in order) for lane, order in pairs)
 
 
 # ------------------------------------------------------------ proofs
@@ -209,9 +234,9 @@ def _work_items(claim: _Claim, registers: Places) -> Proof:
     return Proof("work-items", "proved", words, (), 0.0)
 
 
-def _values(claim: _Claim, registers: Places) -> Proof:
+def _values(claim: _Claim, registers: Places, order: ValueOrder) -> Proof:
     """Value v of work-item t is what it is said to be."""
-    words = "value v of work-item t is the v-th that it owns, each element of a block looked up"
+    words = f"{value_statement(order)}, each element of a block looked up"
     for t, (owned, slots) in enumerate(zip(claim.places, registers, strict=True)):
         for v in range(max(len(owned), len(slots))):
             wanted = owned[v] if v < len(owned) else None

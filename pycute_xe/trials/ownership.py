@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pycute_xe.algebra.compose import index_at
 from pycute_xe.arch import get_target
 from pycute_xe.atom import LinearCopyAtom, TiledCopy
-from pycute_xe.atom.copy_answers import BlockAnswers
+from pycute_xe.atom.copy_answers import BlockAnswers, ValueOrder
 from pycute_xe.atom.formula import parts_of
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.bulk import table
@@ -23,7 +23,14 @@ from pycute_xe.executing.copies import is_prefetch, moved_places
 from pycute_xe.kernel import Counterexample, Index
 from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, everywhere, ownership, returned
 from pycute_xe.layout import size
-from pycute_xe.trials.claims import example_at, failed, index_of, value_words
+from pycute_xe.trials.claims import (
+    claim_words,
+    example_at,
+    failed,
+    index_of,
+    value_statement,
+    value_words,
+)
 from pycute_xe.trials.verifier import REPORT, verify_kernel
 from pycute_xe.verifying.prover import prove
 from pycute_xe.verifying.verdict import Answer, Proof, Run, Tried, Verdict
@@ -34,19 +41,27 @@ Copies = BlockCopy | LinearCopyAtom | TiledCopy
 Place = tuple[int, ...]
 Places = NDArray[np.int64]
 """(work-item, value, 2): the row and the column of each value."""
+Slots = NDArray[np.int64]
+"""(work-item, value): the value in registers."""
 
 
 def verify_copy(
-    copy: Copies, row: object, column: object, unit_bits: int | None, budget: float
+    copy: Copies,
+    row: object,
+    column: object,
+    unit_bits: int | None,
+    order: ValueOrder,
+    budget: float,
 ) -> Verdict:
     """Prove who owns what a copy moves, as its layouts or a formula say; see `verify`."""
     elapsed = stopwatch()
-    claimed = _claimed(copy, row, column, unit_bits)
+    claimed = _claimed(copy, row, column, unit_bits, order)
     proofs = [_timed(lambda: _owners(claimed))]
     machine: Places | None = None
     tried = Tried((), "a prefetch fills no registers")
     if not is_prefetch(copy.atom if isinstance(copy, TiledCopy) else copy):
         machine, tried = _seen(claimed)
+        machine = claimed.ordered(machine)
         if machine is not None:
             proofs.append(_timed(lambda: _work_items(claimed, machine)))
         proofs.append(_timed(lambda: _values(claimed, machine, tried.reason, budget)))
@@ -57,9 +72,8 @@ def verify_copy(
     # What a value is said to be tells more than that its work-item does not own it.
     ordered = sorted(proofs, key=lambda p: p.property not in ("owners", "values"))
     shown = next((p.counterexample for p in ordered if p.counterexample), None)
-    name = f"{copy}" if row is None else f"{copy}, row {row}, column {column}"
     return Verdict(
-        name,
+        claim_words(copy, row, column, order),
         "for all values of all work-items",
         tuple(proofs),
         shown,
@@ -80,7 +94,9 @@ def _timed(prove: Callable[[], Proof]) -> Proof:
 class _Claimed:
     """Who is said to own what: ``places`` as a reader counts them, ``memory`` as memory lies.
 
-    ``formula`` says ``memory`` by indices, where some formula of digits does.
+    ``formula`` says ``memory`` by indices, where some formula of digits does, values in the order
+    of registers. ``slots`` maps each value of a work-item to its value in registers; ``None`` if
+    values are counted as registers hold them.
     """
 
     copy: Copies
@@ -89,13 +105,22 @@ class _Claimed:
     memory: Places
     formula: tuple[Index, Index] | None
     unit_bits: int
+    slots: Slots | None = None
+
+    def ordered(self, machine: Places | None) -> Places | None:
+        """Return what registers hold in the order in which values are counted."""
+        if machine is None or self.slots is None or int(self.slots.max()) >= machine.shape[1]:
+            return machine
+        return np.take_along_axis(machine, self.slots[..., None], axis=1)
 
 
 _FAR = 1 << 40
 """No surface has as many rows or columns."""
 
 
-def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -> _Claimed:
+def _claimed(
+    copy: Copies, row: object, column: object, unit_bits: int | None, order: ValueOrder
+) -> _Claimed:
     atom = copy.atom if isinstance(copy, TiledCopy) else copy
     if (row is None) != (column is None):
         wrong = "a formula of ownership has a row and a column"
@@ -113,17 +138,48 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
             raise InputError("verify", {"row": row, "column": column}, wrong, fix)
         places = given.astype(np.int64)
     bits = atom.value_type.bits
-    own = 0 if is_prefetch(atom) else max(atom.unit_bits, bits)
+    own = 0 if is_prefetch(atom) else max(copy.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
     if unit != own and (unit not in (8, 16, 32, 64) or unit % bits):
         wrong = f"registers are not read in units of {unit} bits where values have {bits}"
         raise InputError("verify", {"unit_bits": unit}, wrong, "use 8, 16, 32 or 64")
     turned = isinstance(copy, LegacyCopyAtom) and copy.place_in_memory(0, 1) == (1, 0)
     memory = places[..., ::-1] if turned else places
-    formula = mine or _formula(memory)
-    if mine is not None and turned:
-        formula = (mine[1], mine[0])
-    return _Claimed(copy, shape, places, memory, formula, unit)
+    slots = _slots(copy, places.shape[1], unit) if order == "layout" else None
+    if slots is not None:
+        formula = _formula(_in_registers(memory, slots))
+    else:
+        formula = mine or _formula(memory)
+        if mine is not None and turned:
+            formula = (mine[1], mine[0])
+    return _Claimed(copy, shape, places, memory, formula, unit, slots)
+
+
+def _slots(copy: Copies, values: int, unit_bits: int) -> Slots | None:
+    """Return the value in registers of each value of a work-item, counted as layouts list them.
+
+    ``None`` of a prefetch, which fills none. Raises `ShapeError` if a work-item does not hold what
+    its atom gives it, and if padding between values is overwritten by the next message.
+    """
+    atom = copy.atom if isinstance(copy, TiledCopy) else copy
+    if unit_bits == 0:
+        return None
+    if isinstance(atom, LinearCopyAtom) and not atom.op.is_block:
+        return np.tile(np.arange(values), (SUBGROUP, 1))  # a work-item addresses its own values
+    first = np.array(atom.register_values(unit_bits), np.int64)
+    count = values // atom.values
+    if count > 1:
+        _ = atom.in_order("registers")  # refuses padding between values
+    slots = np.concatenate([first + block * atom.values for block in range(count)], axis=1)
+    subgroups = copy.num_subgroups if isinstance(copy, TiledCopy) else 1
+    return np.tile(slots, (subgroups, 1))
+
+
+def _in_registers(places: Places, slots: Slots) -> Places:
+    """Return the places by the values in registers, instead of those of the layout; -1 is none."""
+    out = np.full((len(places), max(places.shape[1], int(slots.max()) + 1), 2), -1, np.int64)
+    np.put_along_axis(out, slots[..., None], places, axis=1)
+    return out
 
 
 def _own(copy: Copies) -> tuple[tuple[int, int], Places]:
@@ -215,7 +271,7 @@ def _work_items(claimed: _Claimed, machine: Places) -> Proof:
 
 def _values(claimed: _Claimed, machine: Places | None, why: str, budget: float) -> Proof:
     """Value v of work-item t is, in registers, what it is said to be: by a program, for all."""
-    moved = "value v of work-item t is the v-th that it owns"
+    moved = value_statement("layout" if claimed.slots is not None else "registers")
     if machine is not None and (wrong := _first_wrong(claimed, machine)):
         return failed("values", f"{moved}, each element of a block moved", wrong)
     alone = _stored_alone(claimed)

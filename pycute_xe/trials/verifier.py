@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
 from pycute_xe.clock import stopwatch
+from pycute_xe.converting import wrap
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
 from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem

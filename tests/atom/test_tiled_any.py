@@ -117,12 +117,16 @@ def test_source_and_destination_of_another_copy() -> None:
     assert [seen(i) for i in range(8)] == [(i, 0) for i in range(8)]
 
 
-def test_a_tiling_of_another_atom_is_not_a_copy_of_a_kernel() -> None:
-    atom = cx.get_atom("XE_2D_U16x8x16_LD_N")
+def test_a_tiling_of_an_older_name_is_the_copy_of_a_kernel_that_its_messages_are() -> None:
+    atom = cx.get_atom("XE_2D_U16x8x16_LD_N", "bf16")
     copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), cx.Layout((8, 1)))
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+    kernel = cx.kernel.gemm(mma, copy_a=copy)
+    assert "XE_LOAD_2D<16,8,16>" in str(kernel)
+    assert "XE_2D" not in str(kernel)
+    linear = cx.make_tiled_copy("XE_1D_LDSM<u16>", cx.Layout((1, 16)), cx.Layout((8, 1)))
     with pytest.raises(CuteError, match="is not a block-2D template"):
-        cx.kernel.gemm(mma, copy_a=copy)
+        cx.kernel.gemm(mma, copy_a=linear)
 
 
 def test_slips_are_named() -> None:

@@ -196,13 +196,22 @@ def test_a_narrow_terminal_gets_narrow_lines(width: int) -> None:
 
 def test_who_owns_one_element() -> None:
     # Element 1 of register 0 of VNNI data is row 1 of column 0; both rows share a dword.
-    text = "(1,0): said to be T0·V1; in r0, bytes 2 to 3: T1·V0 read in 16 bits, T0·V1 in 32 bits"
-    assert shown("atom", "XE_2D_U16x16x16_LD_V", "--at", "1,0").strip() == text
+    text = shown("atom", "XE_2D_U16x16x16_LD_V", "--at", "1,0")
+    assert "work-item 0, value 1 by its layout" in text
+    for line in (
+        "in registers: register 0, bytes 2 to 3",
+        "read in 16 bits: work-item 1, value 0",
+        "read in 32 bits: work-item 0, value 1",
+    ):
+        assert line in map(str.strip, text.splitlines())
     # A tile of A is 8 rows of 32 bytes, row by row: row 3 is the second half of register 1.
-    assert ": T7·V3 read in 16 bits, " in shown("atom", DPAS, "--operand", "A", "--at", "3,7")
-    assert "in r1, bytes 46 to 47" in shown("atom", DPAS, "--operand", "A", "--at", "(3,7)")
+    by_place = shown("atom", DPAS, "--operand", "A", "--at", "3,7")
+    assert "read in 16 bits: work-item 7, value 3" in by_place
+    assert by_place.startswith("A(m=3, k=7) of ")
+    assert shown("atom", DPAS, "--at", "m=3,k=7") == by_place
+    assert "register 1, bytes 46 to 47" in shown("atom", DPAS, "--operand", "A", "--at", "(3,7)")
     four = shown("atom", "XE_LOAD_2D<16,8,16>", "--type", "u4", "--at", "0,3")
-    assert "in r0, byte 1, bits 4 to 7: " in four
+    assert "register 0, byte 1, bits 4 to 7" in four
     assert "no register holds it" in shown("atom", "XE_2D_U16x8x16_LD_N::PREFETCH", "--at", "0,0")
     refused(run("atom", "XE_2D_U16x8x16_LD_N", "--at", "8"), "not a row and a column such as 3,5")
     found = json.loads(shown("atom", "XE_2D_U16x16x16_LD_V", "--at", "1,0", "--json"))["at"]

@@ -34,25 +34,32 @@ def test_who_holds_an_element_of_an_operand_is_counted_in_packed_bytes() -> None
     byte = 4 * (16 * (5 // 4) + 7) + 5 % 4
     held = _first(kind="atom", name="XE_DPAS_TT<8,s32,s8>", operand="B", element="5,7")
     assert held[0] == "Who holds it"
-    assert held[1].startswith(f"B(5, 7): work-item {byte % 16}, value {byte // 16}, by its layouts")
+    owner = f"work-item {byte % 16}, value {byte // 16}"
+    assert held[1].startswith(f"B(k=5, n=7) of XE_DPAS_TT<8,s32,s8,s8,s32>: {owner} by its layout")
+    assert f"register {byte // 64}, byte {byte % 64}\n" in held[1]
+    assert "read in 32 bits (4 values of k, as VNNI packs them): work-item 7" in held[1]
+    by_name = _first(kind="atom", name="XE_DPAS_TT<8,s32,s8>", operand="", element="k=5, n=7")
+    assert by_name == held
 
 
 def test_what_layouts_say_and_registers_hold_is_told_apart() -> None:
     _, text = _first(kind="atom", name="XE_2D_U8x32x16_LD_V", element="(5, 7)")
-    assert text == (
-        "(5, 7): work-item 7, value 5 by its layouts; work-item 13, value 5 in the registers"
-    )
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[0].endswith("work-item 7, value 5 by its layout")
+    assert "read in 8 bits: work-item 13, value 5" in lines
+    assert "read in 32 bits: work-item 7, value 5" in lines
 
 
 def test_every_operand_with_the_element_is_told() -> None:
     _, text = _first(kind="atom", name="XE_DPAS_TT<8,s32,s8>", element="25,7")
-    assert re.match(r"A has 8 rows and 32 columns\nB\(25, 7\): .*\nC has 8 rows", text)
+    assert re.match(r"(?s)A has 8 rows and 32 columns\nB\(k=25, n=7\) of .*\nC has 8 rows", text)
 
 
 def test_of_a_tile_every_subgroup_that_holds_it_is_told() -> None:
     asked = {"kind": "tile", "mma": MMA, "tile": "64,128,32", "subgroups": "2,4,1"}
     _, text = _first(**asked, operand="B", element="5,70")
     assert re.findall(r"subgroup (\d+)", text) == ["2", "6"]
+    assert text.startswith("B(k=5, n=70) of ")
 
 
 @pytest.mark.parametrize("element", ["x", "5", "5,7,9", "-1,2"])

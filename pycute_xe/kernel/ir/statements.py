@@ -171,7 +171,7 @@ class _Copying(Statement):
     def __post_init__(self) -> None:
         """Turn integers and names into indices, and refuse tilings that kernels do not take."""
         if isinstance(cast("object", self.copy), TiledCopy):  # else the field is refused
-            _ = self.copy.block
+            object.__setattr__(self, "copy", self.copy.sent)
         object.__setattr__(self, "at", tuple(map(as_index, self.at)))
 
     def __repr__(self) -> str:

@@ -153,8 +153,7 @@ class _Part:
 def _parts(copy: BlockCopy | TiledCopy) -> list[_Part]:
     """Return the copies of templates that send the messages of a copy."""
     if isinstance(copy, TiledCopy):
-        _ = copy.block
-        return [_Part(copy)]
+        return [_Part(copy.sent)]
     if isinstance(copy, CopyAtom):
         return [_Part(_alone(copy))]
     out: list[_Part] = []

@@ -341,8 +341,7 @@ def given_copy(
     if given is None:
         return operand_copy(mma, operand, order, numeric)
     if isinstance(given, TiledCopy):
-        _ = given.block  # other tilings say who owns what, not what messages do
-        return given
+        return given.sent  # what messages do, whatever a tiling says of owners
     atom = _demand_block(operand, get_atom(given) if isinstance(given, str) else given)
     wanted = "store" if operand == "D" else "load"
     way = as_operation(atom).message.op
