@@ -124,7 +124,8 @@ def annotated() -> str:
 def refilled() -> str:
     """What is said of payloads that each trip fills anew."""
     notes = cx.native.explain(cx.kernel.slm_gemm(MMA)).notes
-    return "\n".join(["```text", *(f"note: {words}" for words in notes), "```", ""])
+    lines = [f"note: {words}" for words in notes] or ["no notes"]
+    return "\n".join(["```text", *lines, "```", ""])
 
 
 def picture() -> str:
