@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import random
 import re
+import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,7 @@ from kernel_changes import CHANGES
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError
+from pycute_xe.identifiers import name_fault
 from pycute_xe.kernel import Claim, Counterexample, Index, Kernel, Loop, Operand, Specification
 from pycute_xe.kernel.index import Looked, Quotient
 from pycute_xe.kernel.spec.expression import Element, Slot, Total
@@ -161,7 +163,7 @@ POOLS: dict[str, tuple[str, ...]] = {
         *("clamp", "acc", "total", "None", "True", "lambda", "if", "in", "is", "for", "def"),
         *("numpy", "np", "self", "Index", "Tiles", "ceil_div", "inf", "nan", "e1", "E5", "j"),
     ),
-    "greek": ("α", "β", "γ", "Σ", "σ", "ς", "µ", "μ", "λ", "Ω", "\u2126", "π", "ε", "ϵ", "φ"),
+    "greek": ("α", "β", "γ", "Σ", "σ", "ς", "τ", "μ", "λ", "Ω", "ω", "π", "ε", "η", "φ"),
     "unicode": (
         *("行", "列", "深さ", "大小", "변수", "ﬁ", "fi", "ﬀ", "\u212a", "K", "k", "ſ", "s", "ª"),
         *("İ", "ı", "ß", "SS", "ẞ", "ĳ", "x\u0327", *COMPOSED, "été", "ä", "𝐀", "A", "ⅳ", "iv"),
@@ -187,13 +189,13 @@ def everything_named(kernel: Kernel) -> tuple[list[str], list[str], list[str]]:
 
 def _fresh(r: random.Random, old: list[str], pool: list[str], taken: frozenset[str]) -> Table:
     """Give each name one of the pool's, or a longer one of them where they do not suffice."""
-    free = [n for n in dict.fromkeys(pool) if n not in taken and n.isidentifier()]
+    free = [n for n in dict.fromkeys(pool) if n not in taken and name_fault(n) is None]
     r.shuffle(free)
     number = 0
     while len(free) < len(old):
-        longer = f"{r.choice(pool)}_{number}"
+        longer = f"{unicodedata.normalize('NFKC', r.choice(pool))}_{number}"
         number += 1
-        if longer not in taken and longer not in free:
+        if longer not in taken and longer not in free and name_fault(longer) is None:
             free.append(longer)
     return dict(zip(old, free, strict=False))
 

@@ -15,6 +15,7 @@ READS: dict[str, set[str]] = {
     "clock.py": {"time"},
     "verifying/regions.py": {"timeout="},  # what a deadline leaves, None without one
     "native/toolchain.py": {"resource"},  # what a compiler may take of a processor
+    "__main__.py": {"signal"},  # an interrupt while the package loads
     "emitting/launching.py": {"time"},  # a part of the programs that measure on a GPU
 }
 """Modules that may name a clock, and which."""

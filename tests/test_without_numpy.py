@@ -56,7 +56,8 @@ def test_enumeration_answers_as_the_machine_does(
     """The machine moves each element; enumeration reads the register picture."""
     atom = get_atom(name)
     row, column = formula
-    by_machine, by_pictures = verify(atom, row=row, column=column), enumerated(atom, row, column)
+    by_machine = verify(atom, row=row, column=column, order="registers")
+    by_pictures = enumerated(atom, row, column, order="registers")
     moved = {proof.property: proof for proof in by_machine.proofs}
     for proof in by_pictures.proofs:
         # Blocks of 1D copies and formulas beyond the prover's reach stay undecided on one side.

@@ -69,6 +69,13 @@ PICTURES: dict[str, str] = {
     "local_partition": "(4,4):(4,1) → composition((4,4):(4,1), (2:2, 4:2))",
     "symbol": "(4,4):(4,1); (4,4):(4,1)",
     "table": "(4,4):(4,1) → coalesce((4,4):(1,4))",
+    "leading_dim": "(4,4):(1,4); (4,4):(4,1)",
+    "domain_offset": "(4,4):(4,1) → composition((4,4):(4,1), (2, 4))",
+    "make_layout_tv": "(2,4):(4,1); (2,2):(2,1) → raked_product((2,4):(4,1), (2,2):(2,1))",
+    "make_layout_image_mask": "(4,4):(4,1) → composition((4,4):(4,1), (4:1, 1:0))",
+    "product": "(2,3):(1,2) → 6:1",
+    "shape_div": "(4,4):(1,4) → composition((4,4):(1,4), (2, 4))",
+    "elem_less": "(4,4):(1,4) → composition((4,4):(1,4), (2, 3))",
     "explain": "(4,4):(4,1) → composition((4,4):(4,1), 8:2)",
 }
 

@@ -12,10 +12,10 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.register_picture import SUBGROUP, RegisterPicture, is_index
-from pycute_xe.cutlass import as_atom
+from pycute_xe.cutlass import as_atom, get_atom
 from pycute_xe.errors import CoordError, CuteError, InputError, with_article
 from pycute_xe.layout import Layout, size
-from pycute_xe.signatures import shortly, typed
+from pycute_xe.signatures import checked_fields, shortly, typed
 from pycute_xe.typing import is_tuple
 
 __all__ = ["ElementOwner", "Reading", "element_at", "owner"]
@@ -25,6 +25,7 @@ _UNITS = (8, 16, 32, 64)
 AnyOwned = MmaAtom | TiledMma | TiledCopy | CopyAnswers
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Reading:
     """The work-item and the value that an element is, registers read in units of so many bits."""
@@ -44,6 +45,7 @@ class Reading:
         return f"{self.unit_bits} bits{packed}: work-item {self.work_item}, value {self.value}"
 
 
+@checked_fields
 @dataclass(frozen=True)
 class ElementOwner:
     """An element of an operand or a block, its owner by the layout, and where registers hold it.
@@ -173,7 +175,7 @@ def owner(
 
 
 def _subject(name: Any) -> AnyOwned:
-    subject = as_atom(name)
+    subject = as_atom(get_atom(name) if isinstance(name, str) else name)
     if isinstance(subject, (MmaAtom, TiledMma, TiledCopy, CopyAnswers)):
         return subject
     condition = f"{with_article(type(subject).__name__)} has no elements with owners"

@@ -28,6 +28,7 @@ from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
+from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.probes import allowed_off, is_moved
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part, kept_as
@@ -90,6 +91,8 @@ class Contradiction:
     """What was found, and what is claimed."""
     rounding: str = ""
     """The rounding or the overflow that explains it, where real arithmetic is assumed."""
+    refused: bool = False
+    """Whether the simulator refused the kernel, and no hardware did anything."""
 
 
 def trial(
@@ -272,7 +275,8 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
             machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
         except (MachineError, KernelError, InputError) as fault:
             words = f"at {_at(sizes)}, with {asked.words}: {fault.condition}"
-            return Contradiction("", words, _place(asked, "bounds", fault.condition, ""))
+            place = _place(asked, "bounds", fault.condition, "")
+            return Contradiction("", words, place, refused=not isinstance(fault, MachineError))
         for operand in kernel.outputs:
             differing = _differs(asked, machine, operand.name, part, at)
             if differing is not None:
@@ -462,12 +466,16 @@ def _undecided_tried(
     kernel: Kernel, fixed: dict[str, int], proofs: tuple[Proof, ...], patience: int
 ) -> tuple[Proof, ...]:
     """Return proofs where nothing was decided, with what a run shows that differs."""
-    place = None
+    if too_far(kernel) is not None:  # no run lists its points
+        return proofs
+    place, computes = None, kernel.computes
+    tabled = computes is not None and bool(computes.tables or computes.defines)
     for among in PROBLEMS:
         with suppress(TooHardError), allowed(AFTERWARDS * patience * UNITS):
             _, wrong = trial(kernel, fixed, LIMIT * patience, among)
-            # A rounding or an overflow that a proof would exclude shows nothing.
-            place = None if wrong and wrong.rounding else _seen_place(kernel, wrong)
+            # A rounding or an overflow that a proof would exclude shows nothing, nor a refusal.
+            known = wrong is not None and (wrong.rounding or (wrong.refused and not tabled))
+            place = None if known else _seen_place(kernel, wrong)
         if place is not None:
             break
     if place is None:

@@ -96,7 +96,7 @@ def test_slips_are_refused_by_name() -> None:
         LinearOp("XE_LOAD_2D", cx.as_numeric("u8"), cx.as_numeric("u8"))
     with pytest.raises(CuteError, match="only block-2D copies take strides"):
         cx.get_atom("XE_1D_LDSM<u32>", gmem_stride=("ld", 1))
-    with pytest.raises(CuteError, match="is not a block-2D template"):
+    with pytest.raises(CuteError, match="is not a block-2D copy"):
         _ = TiledCopy(atom, Layout((16, 1), (1, 0)), (1, 16), 1, 0).op
     assert LinearOp("XE_1D_LDSM", "u32", "uint32") == cx.XE_1D_LDSM("u32")
 

@@ -193,9 +193,9 @@ MISTAKES: dict[str, tuple[Any, type[CuteError], str]] = {
         "see check",
     ),
     "no kernel": (
-        lambda: cx.cost("gemm", M=1),  # pyright: ignore[reportArgumentType]
+        lambda: cx.cost("coalesce", M=1),
         InputError,
-        "kernel is a str",
+        "cost takes a kernel",
     ),
 }
 

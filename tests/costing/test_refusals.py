@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cost: a size of another kernel": (lambda _: cx.cost(GEMM, **SIZES, L=2), "no size L"),
     "cost: an unknown device": (lambda _: cx.cost(GEMM, "rtx", **SIZES), "no device has this name"),
     "cost: a number as device": (lambda _: ANY(GEMM, 5, **SIZES), "device is an int"),
-    "cost: a layout": (lambda _: ANY(cx.Layout(4), M=1), "kernel is a Layout"),
+    "cost: a layout": (lambda _: ANY(cx.Layout(4), M=1), "cost takes a kernel"),
     "cost: an unknown figure": (
         lambda _: cx.cost(GEMM, "b580", figures={"l3": 1}, **SIZES), "has no figure l3",
     ),

@@ -265,6 +265,6 @@ def test_sums_of_the_same_operands_are_told_apart_beside_tables() -> None:
     back = dataclasses.replace(forward, places=(Place("A", ("S_K - 1 - x",)),))
     both = add(call("exp2", (forward,)), call("exp2", (back,)))
     point, extents = {"S_K": 2, MADE: 0}, {"A": ("S_K",)}
-    with session(), allowed(1e9, 60):
+    with session(), allowed(1e9):
         value = value_with(both, point, extents, lambda _, at: float(at[0] + 1))
     assert value == 16

@@ -92,9 +92,7 @@ def reorder_moves(kernel: Program, reorder: ir.Reorder) -> int:
     [('tCrA', 0), ('tCrB', 128)]
     """
     source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
-    if source.value_type != destination.value_type or is_identity(reorder.slots):
-        return 0
-    if reorder.destination in renamings(kernel):
+    if source.value_type != destination.value_type or reorder.destination in renamings(kernel):
         return 0
     made = moves(entries(reorder.slots), source.value_type.bits, destination.elements)
     return sum(move.instructions for move in made)
