@@ -149,7 +149,7 @@ def _tensors() -> dict[str, tuple[Any, ...]]:
     """Layouts of other projects, tensors under them, and what it takes to convert them."""
     text = "#xegpu.layout<lane_layout = [%d, %d], lane_data = [1, 1]>"
     encodings = tuple(cx.dialects.parse(text % grid) for grid in ((1, 16), (16, 1)))
-    tensors = tuple(cx.dialects.layout_of(one, (16, 16)) for one in encodings)
+    tensors: tuple[Any, ...] = tuple(cx.dialects.layout_of(one, (16, 16)) for one in encodings)
     made = cx.dialects.convert(*tensors)
     return {
         "Distributed": tensors,

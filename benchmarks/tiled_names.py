@@ -67,7 +67,8 @@ def cases(kinds: str = "all") -> list[Case]:
     out: list[Case] = []
     for name in map(str, catalogue()):
         if name.startswith(BLOCKS):
-            bits = cx.get_atom(name).value_type.bits
+            atom: Any = cx.get_atom(name)
+            bits = atom.value_type.bits
             every = [k for k in numerics() if cx.as_numeric(k).bits == bits]
             out += [Case(name, kind) for kind in (every if kinds == "all" else [PLAIN[bits]])]
     return out
@@ -97,7 +98,8 @@ def enumerated(copy: Any) -> np.ndarray:
     if not isinstance(copy, cx.TiledCopy):
         slots = block_slots(copy)
         return dealt(slots, copy.unit_bits // copy.value_type.bits)[None]
-    atom, tile = copy.atom, copy.tiler_mn
+    atom: Any = copy.atom
+    tile = copy.tiler_mn
     slots, step = block_slots(atom), atom.values * 16
     threads, values = (size(mode) for mode in copy.layout_tv_tiled)
     blocks, out = values // atom.values, []
@@ -128,7 +130,7 @@ def claimed(copy: Any) -> np.ndarray:
 def memory_of(copy: Any) -> tuple[int, int]:
     """Return the rows and columns of the memory that a copy moves."""
     if isinstance(copy, cx.TiledCopy):
-        return copy.tiler_mn
+        return copy.tiler_mn[0], copy.tiler_mn[1]
     high, wide = copy.place_in_memory(copy.shape[0] - 1, copy.shape[1] - 1)
     return high + 1, wide + 1
 
@@ -142,9 +144,9 @@ def numbers(kind: Any, shape: tuple[int, ...], rng: np.random.Generator) -> np.n
 
 def run_is_enumerated(copy: Any, rng: np.random.Generator) -> bool:
     """Run a copy on numbers; tell whether it moves what its executed messages do."""
-    atom = copy.atom if isinstance(copy, cx.TiledCopy) else copy
+    atom: Any = copy.atom if isinstance(copy, cx.TiledCopy) else copy
     held, memory = enumerated(copy), memory_of(copy)
-    inside = ((held >= 0) & (held < memory)).all(axis=-1)
+    inside: Any = ((held >= 0) & (held < memory)).all(axis=-1)
     at = tuple(np.where(inside, held[..., i], 0) for i in (0, 1))
     if not atom.is_store:
         given = numbers(copy.value_type, memory, rng)

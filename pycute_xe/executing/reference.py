@@ -97,7 +97,8 @@ class _Evaluation:
 
     def of(self, value: Expression) -> NDArray[Any]:
         if isinstance(value, Const):
-            if self.dtype.kind == "i" and not -(2.0**63) <= value.value < 2.0**63:
+            beyond = isfinite(value.value) and not -(2.0**63) <= value.value < 2.0**63
+            if beyond and self.dtype.kind == "i":
                 wrong = f"{value.value:g} is not a number of s64"
                 raise KernelError("Map", {"value": value}, wrong, "use one that it has")
             return self.taken(np.asarray(value.value), value)

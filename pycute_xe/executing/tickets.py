@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.errors import KernelError
-from pycute_xe.executing.arrays.evaluation import looked_up
 from pycute_xe.executing.arrays.terms import Axis, Field, constants, index_field, points_of
+from pycute_xe.executing.arrays.values import looked_up
 from pycute_xe.executing.space import given
 from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints

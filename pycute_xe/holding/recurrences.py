@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.arithmetic import (
+from pycute_xe.holding.adding import (
     NOTHING,
     Apart,
     carried_by,

@@ -17,7 +17,7 @@ from typing import assert_never
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
-from pycute_xe.holding.arithmetic import LOWEST_BITS
+from pycute_xe.holding.adding import LOWEST_BITS
 from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING, Reduction
 from pycute_xe.numeric import Numeric, as_numeric, is_exact, whole_to

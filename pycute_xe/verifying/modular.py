@@ -6,7 +6,7 @@ Nothing of the kind holds of a maximum, a conversion or a comparison.
 
 from __future__ import annotations
 
-from pycute_xe.holding.arithmetic import LOWEST_BITS
+from pycute_xe.holding.adding import LOWEST_BITS
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, add, substituted
 from pycute_xe.verifying.refusing import undecided

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.holding.arithmetic import Apart, taken_apart
+from pycute_xe.holding.adding import Apart, taken_apart
 from pycute_xe.holding.elements import whole
 from pycute_xe.holding.nodes import Accumulated, Call, Carried, Node, Number, Scalar, Summed
 from pycute_xe.holding.recurrences import Entering, scaled_apart

@@ -47,6 +47,7 @@ from pycute_xe.kernel import (
     Fence,
     If,
     Index,
+    Kernel,
     Load,
     Loop,
     Map,

@@ -26,7 +26,6 @@ from pycute_xe.executing.arrays.terms import (
     index_field,
     joined,
     run_of,
-    separated,
     spread,
     whole,
 )
@@ -35,6 +34,7 @@ from pycute_xe.executing.arrays.values import (
     converted,
     demand_room,
     gathered,
+    looked_up,
     mask_of,
     numbers,
     of_dtype,
@@ -146,23 +146,6 @@ class Run:
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
         return looked_up(self.tables[operand], at)
-
-
-def looked_up(table: Array, at: tuple[Field, ...]) -> Field:
-    """Return elements of an integer array as a field.
-
-    Raises `UndecidableError` for entries so far from zero that sums of their multiples could leave
-    64 bits: the simulator computes with integers of any size.
-    """
-    axes, elements = gathered(table, at)
-    ends = (int(elements.min()), int(elements.max())) if elements.size else (0, 0)
-    if not -FARTHEST <= ends[0] <= ends[1] <= FARTHEST:
-        raise undecided(f"an entry of a table, {max(ends, key=abs)}, is beyond any size")
-    whole = elements.astype(np.int64)
-    if not axes:
-        return Field(int(whole))
-    offset, parts = separated(whole)
-    return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
 
 
 def is_narrow(numeric: Numeric) -> bool:
@@ -290,8 +273,6 @@ class Evaluation:
         return self.run.over(self, term)
 
 
-FARTHEST = 1 << 40
-"""Entries of tables that are further from zero are no sizes or places of any array."""
 FEW = 1 << 12
 """Elements, in a trip, of what is evaluated for all trips at once: more gain nothing by it."""
 

@@ -19,7 +19,15 @@ import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.recording import decided, recorded
-from pycute_xe.executing.arrays.terms import Axis, Field, arranged, joined, spread, whole
+from pycute_xe.executing.arrays.terms import (
+    Axis,
+    Field,
+    arranged,
+    joined,
+    separated,
+    spread,
+    whole,
+)
 from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
@@ -31,6 +39,7 @@ __all__ = [
     "as_type",
     "gathered",
     "is_finite",
+    "looked_up",
     "masked",
     "numbers",
     "put_together",
@@ -256,6 +265,27 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     if not inside.all():
         elements = selected(inside, elements, np.zeros((1,) * len(axes), array.dtype), axes)
     return axes, elements
+
+
+FARTHEST = 1 << 40
+"""Entries of tables that are further from zero are no sizes or places of any array."""
+
+
+def looked_up(table: Array, at: tuple[Field, ...]) -> Field:
+    """Return elements of an integer array as a field.
+
+    Raises `UndecidableError` for entries so far from zero that sums of their multiples could leave
+    64 bits: the simulator computes with integers of any size.
+    """
+    axes, elements = gathered(table, at)
+    ends = (int(elements.min()), int(elements.max())) if elements.size else (0, 0)
+    if not -FARTHEST <= ends[0] <= ends[1] <= FARTHEST:
+        raise undecided(f"an entry of a table, {max(ends, key=abs)}, is beyond any size")
+    whole = elements.astype(np.int64)
+    if not axes:
+        return Field(int(whole))
+    offset, parts = separated(whole)
+    return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
 
 
 def _flat(array: Array, places: tuple[Field, ...]) -> tuple[Array, tuple[Field, ...]]:
