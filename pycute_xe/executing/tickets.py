@@ -88,7 +88,6 @@ def _tickets(
     kernel: Kernel, take: FetchAdd, sizes: Mapping[str, int], inputs: Mapping[str, Array]
 ) -> Array:
     """Return what a statement leaves of its tickets: how many work-groups before drew there."""
-
     farthest = farthest_entry(kernel)
 
     def look_up(operand: str, at: tuple[Field, ...]) -> Field:

@@ -10,12 +10,11 @@ from pycute_xe.executing.arrays.evaluation import VALUES, Evaluation, Run
 from pycute_xe.executing.arrays.terms import Axis, Field, Lifted
 from pycute_xe.executing.arrays.values import (
     Value,
+    as_type,
     contract,
-    converted,
     gathered,
     is_finite,
     masked,
-    widened,
 )
 from pycute_xe.holding.nodes import Accumulated, Call, Choice, Leaf, Number, Summed, undecided
 from pycute_xe.kernel.arrays import Array, Ints
@@ -49,9 +48,7 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
         total = contract(x, y, axis, numeric, step or axis.size or 1, total)
     if total is None:
         return Value((), np.zeros((), host_dtype(numeric)), numeric)
-    if total.type != numeric:
-        total = Value(total.axes, converted(widened(total.array, total.type), numeric), numeric)
-    return total
+    return as_type(total, numeric)
 
 
 def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, Product]]:

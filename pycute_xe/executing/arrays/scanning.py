@@ -41,7 +41,7 @@ from pycute_xe.holding.elements import Recurrence
 from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel import Loop
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.kernel import trips
+from pycute_xe.kernel.ir.kernel import MOST_TRIPS, trips
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Part", "Scan", "asked_of", "is_own", "kept_of", "scan_of", "trips_of"]
@@ -280,9 +280,20 @@ def kept_of(run: Run, recurrence: Recurrence) -> frozenset[str]:
 
 
 def trips_of(run: Run, loop: Loop, env: Mapping[str, Field]) -> tuple[range, Field, Field]:
-    """Return the trips of a loop that are done anywhere, and where they begin and end."""
+    """Return the trips of a loop that are done anywhere, and where they begin and end.
+
+    Raises `InputError` for too many of a work-group, `UndecidableError` for those of several that
+    lie too far apart.
+    """
     start, stop = (index_field(i, env, run.look_up) for i in (loop.start, loop.stop))
-    return trips(loop, start.range[0], max(start.range[0], stop.range[1])), start, stop
+    first, last = start.range[0], max(start.range[0], stop.range[1])
+    if last - first > MOST_TRIPS:
+        axes = joined((start.axes, stop.axes))
+        begins, ends = start.over(axes).reshape(-1), stop.over(axes).reshape(-1)
+        longest = int(np.argmax(ends - begins))
+        trips(loop, int(begins[longest]), int(ends[longest]))
+        raise undecided(f"the trips of {loop.var} lie too far apart")
+    return range(first, last), start, stop
 
 
 def scan_of(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> Scan:

@@ -103,21 +103,23 @@ def multiplied_into(
 
     ``a`` is (…, rows, k) and ``b`` (…, k, columns) as arrays of ``types[:2]``, ``total`` (…, rows,
     columns) of ``types[2]``; a narrow accumulator is rounded every ``step`` elements of k. Of
-    integers, as many products are summed at a time as float32 surely holds, all of them in 32 bits.
+    integers, as many products are summed at a time as float32 surely holds, all of them in 32 bits;
+    of such as are too wide for it in 64 bits.
 
     >>> from pycute_xe.numeric import as_numeric
     >>> s8, s32 = as_numeric("s8"), as_numeric("s32")
     >>> multiplied_into(None, np.ones((2, 3), np.int8), np.ones((3, 2)), (s8, s8, s32), 32).tolist()
     [[3, 3], [3, 3]]
     """
-    left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
-    to = types[2]
+    to, bits = types[2], types[0].bits + types[1].bits
+    single = to.kind == "float" or bits <= 24
+    left, right = (widened(x, t, single) for x, t in zip((a, b), types[:2], strict=True))
     if to.kind == "float" and to.bits >= 32:
         out = _matmul(left, right)
         return out if total is None else _add(out, total)
     if to.kind != "float":
         signs = sum(numeric.kind == "signed" for numeric in types[:2])
-        step = max(1, 2**24 // (2 ** (types[0].bits + types[1].bits) >> signs))
+        step = max(1, 2**24 // (2**bits >> signs)) if single else left.shape[-1] or 1
     return _in_steps(total, left, right, to, step)
 
 
