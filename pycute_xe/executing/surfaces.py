@@ -88,6 +88,18 @@ class Placed:
             at[self.operand.contiguous] *= 8 // self.operand.value_type.bits
         return np.stack(at, axis=1)
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether a message sees more of a row than elements: surfaces have a least width."""
+        if not self.shape:
+            return False
+        return self.width * 8 > self.shape[self.operand.contiguous] * self.operand.value_type.bits
+
+    def holds(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which bytes are part of elements, and not of what pads a row."""
+        x = self.operand.contiguous
+        return self.elements(index)[:, x] < self.shape[x]
+
     def element_at(self, byte: int) -> str:
         """Return the element that a byte is part of, in words."""
         return f"{self.operand.name}{self.elements(np.array([byte]))[0].tolist()}"

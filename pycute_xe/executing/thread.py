@@ -211,7 +211,15 @@ class Thread:
         span = self.machine.spans.get(operand)
         if span is None:
             return None
-        return lambda addresses, data: span.record(does, self.progress, addresses, data, self.group)
+        placed = self.machine.placed[operand]
+
+        def told(addresses: Ints, data: NDArray[np.uint8]) -> None:
+            if placed.is_padded:  # what pads a row is no element that another reads
+                own = placed.holds(addresses - placed.base)
+                addresses, data = addresses[own], data[own]
+            span.record(does, self.progress, addresses, data, self.group)
+
+        return told
 
     def write(self, name: str, values: Array, writer: str) -> None:
         """Write every element of a fragment: numbers that its type holds."""

@@ -37,6 +37,7 @@ __all__ = [
     "telling_fields",
     "telling_inputs",
     "variants",
+    "wraps_alone",
     "allowed_off",
     "differ_by",
     "is_moved",
@@ -211,6 +212,8 @@ NOTHING: Given = {}
 _MIXED = 49
 """The first variant of edge values; before it, numbers are small."""
 _EDGES = 4
+_WRAPPING = 32
+"""Variants of edge values for integers that wrap: few numbers overflow in one way and no other."""
 
 BF16 = as_numeric("bf16")
 
@@ -218,12 +221,20 @@ BF16 = as_numeric("bf16")
 def variants(kernel: Kernel) -> range:
     """Return the inputs on which a wrong value is looked for: what none shows is not disproved.
 
-    The last ones are the edges of types, where outputs are inputs that are moved and rounded.
+    The last ones are the edges of types, where outputs are inputs that are moved and rounded, or
+    where all are integers that wrap.
     """
-    claims = kernel.computes.claims if kernel.computes is not None else ()
-    states = kernel.computes.defines if kernel.computes is not None else ()
-    moved = not states and any(is_moved(claim.value) for claim in claims)
-    return range(_MIXED + _EDGES * moved)
+    computes = kernel.computes
+    if computes is None or computes.defines:
+        return range(_MIXED)
+    moved = any(is_moved(claim.value) for claim in computes.claims)
+    return range(_MIXED + (_WRAPPING if wraps_alone(kernel) else _EDGES * moved))
+
+
+def wraps_alone(kernel: Kernel) -> bool:
+    """Whether a kernel has no floats, and its specification says that integers wrap."""
+    wraps = kernel.computes is not None and kernel.computes.overflow == "wraps"
+    return wraps and all(x.value_type.kind != "float" for x in kernel.operands + kernel.fragments)
 
 
 def telling_inputs(

@@ -29,7 +29,7 @@ from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.ir.reach import too_far
-from pycute_xe.kernel.probes import allowed_off, is_moved
+from pycute_xe.kernel.probes import allowed_off, is_moved, wraps_alone
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part, kept_as
 from pycute_xe.kernel.spec.expression import Apply, Expression, parts
@@ -362,10 +362,9 @@ def _is_exact_at_edges(kernel: Kernel, value: Expression) -> bool:
 
     The size of the least integer overflows, which is assumed not to happen.
     """
-    wraps = kernel.computes is not None and kernel.computes.overflow == "wraps"
-    kinds = {x.value_type.kind for x in (*kernel.operands, *kernel.fragments)}
-    if wraps and "float" not in kinds:
+    if wraps_alone(kernel):
         return True
+    kinds = {x.value_type.kind for x in (*kernel.operands, *kernel.fragments)}
     return is_moved(value) and (kinds == {"float"} or not _takes_sizes(value))
 
 
@@ -564,6 +563,13 @@ def _unseen(kernel: Kernel, counterexample: Counterexample) -> str:
             return (
                 f"but a replay shows nothing, since {kinds} overflows: "
                 'verify(kernel, overflow="wraps") decides what registers keep'
+            )
+        if wraps_alone(kernel):
+            return "yet no numbers that were tried show it (specify it as it is computed)"
+        if any(x.value_type.name == "u64" for x in (*kernel.operands, *kernel.fragments)):
+            return (
+                "but a replay shows nothing: a kernel reads u64 as integers of 64 bits with a sign "
+                "(compute in s64)"
             )
         return f"but a replay shows nothing: {REPORT}"
     except CuteError as error:

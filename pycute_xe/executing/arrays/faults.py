@@ -43,6 +43,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.kernel import MOST_TRIPS, trips
 from pycute_xe.kernel.ir.program import chooses, doing
 from pycute_xe.kernel.ir.statements import COUNTING
 
@@ -309,6 +310,24 @@ def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, 
     return env, axes
 
 
+def _demand_trips(run: Run, loop: Loop, around: tuple[Around, ...]) -> None:
+    """Raise `InputError` where a loop takes too many trips, whether or not these are stored.
+
+    `UndecidableError` where some subgroups alone may do it.
+    """
+    groups = _points(run, around, loop.start.names | loop.stop.names)
+    if not all(group.size for group in groups):
+        return
+    env, axes = _env(run, groups)
+    start, stop = (index_field(i, env, run.look_up).over(axes) for i in (loop.start, loop.stop))
+    longest = np.unravel_index(int(np.argmax(stop - start)), start.shape)
+    if any(SUBGROUP_INDEX in i.names for one in around for i in one.touched.indices):
+        if stop[longest] - start[longest] > MOST_TRIPS:
+            raise undecided(f"the loop {loop.var} may take too many trips")
+        return
+    trips(loop, int(start[longest]), int(stop[longest]))
+
+
 def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -> None:
     for looked in (x for index in statement.touched.indices for x in index.looked_up):
         _demand_element(run, looked.operand, looked.at, around)
@@ -318,6 +337,8 @@ def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -
         case SharedLoad() | SharedStore():
             if outside(run.kernel, statement, around):
                 raise undecided(f"{statement.array} is used outside")
+        case Loop() if statement.start.looked_up or statement.stop.looked_up:
+            _demand_trips(run, statement, around)
         case Await() | Signal():
             _demand_element(run, statement.operand, statement.at, around)
         case Reorder() | Reduce():

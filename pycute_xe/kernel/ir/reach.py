@@ -157,7 +157,7 @@ def farthest_entry(kernel: Program) -> int:
     True
     """
     gains = {name: _gain(count, {}) for name, count in kernel.grid}
-    return ROOM // max(1, *gains.values(), _greatest(kernel.body, gains))
+    return ROOM // max((1, *gains.values(), _greatest(kernel.body, gains)))
 
 
 def _greatest(body: tuple[Statement, ...], gains: Mapping[str, int]) -> int:
@@ -173,7 +173,7 @@ def _greatest(body: tuple[Statement, ...], gains: Mapping[str, int]) -> int:
 def _gain(index: Index, gains: Mapping[str, int]) -> int:
     """Return by how much an index multiplies entries, those in its names with them.
 
-    A quotient is computed after what it divides.
+    A quotient is computed after what it divides, an entry after its place.
     """
     out = 0
     for atom, factor in index.terms:
@@ -181,7 +181,7 @@ def _gain(index: Index, gains: Mapping[str, int]) -> int:
             case Quotient(inner, _):
                 out += abs(factor) * _gain(inner, gains)
             case Looked(_, at):
-                out += max(abs(factor), *(_gain(inner, gains) for inner in at))
+                out += max((abs(factor), *(_gain(inner, gains) for inner in at)))
             case str():
                 out += abs(factor) * gains.get(atom, 0)
     return out

@@ -90,7 +90,7 @@ def compute_part(
     >>> compute_part(spec, {"A": wide}, {"M": 2**40}, "D", (range(8, 11),)).tolist()
     [2, 4, 6]
     """
-    outside = _Scope(_arrays(inputs), sizes, ())
+    outside = _outside(specification, inputs, sizes)
     return _part(specification, _with_states(specification, outside), output, window)
 
 
@@ -126,7 +126,7 @@ def named_elements(
     [True, False, True, False]
     """
     seen = {name: np.zeros(value.shape, np.bool_) for name, value in inputs.items()}
-    outside = _with_states(specification, _Scope(_arrays(inputs), sizes, (), seen=seen))
+    outside = _with_states(specification, _outside(specification, inputs, sizes, seen))
     declared = {operand.name: operand for operand in operands}
     for claim in specification.claims:
         whole = tuple(map(range, shape_of(declared[claim.output], sizes)))
@@ -134,8 +134,19 @@ def named_elements(
     return seen
 
 
-def _arrays(inputs: Mapping[str, NDArray[Any] | Field]) -> dict[str, NDArray[Any] | Field]:
-    return {n: v if isinstance(v, Field) else _widened(np.asarray(v)) for n, v in inputs.items()}
+def _outside(
+    specification: Specification,
+    inputs: Mapping[str, NDArray[Any] | Field],
+    sizes: Mapping[str, int],
+    seen: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> _Scope:
+    """Return the scope outside of all claims: no variable has a value yet."""
+    wraps = specification.overflow == "wraps"
+    arrays = {
+        name: value if isinstance(value, Field) else _widened(np.asarray(value), wraps)
+        for name, value in inputs.items()
+    }
+    return _Scope(arrays, sizes, (), seen=seen or {}, wraps=wraps)
 
 
 def _part(
@@ -153,7 +164,7 @@ def _part(
             return np.array(np.broadcast_to(values, extents))
         case Scatter() as scatter:
             named = _Named(scatter, outside, window)
-            return named.among(_kept(outside.arrays.get(output), window))
+            return named.among(_kept(outside, output, window))
 
 
 def claimed_part(
@@ -170,17 +181,19 @@ def claimed_part(
     claim, extents = specification.known(output), tuple(map(len, window))
     if not isinstance(claim, Scatter) or output in inputs:
         return np.ones(extents, np.bool_)
-    outside = _with_states(specification, _Scope(_arrays(inputs), sizes, ()))
+    outside = _with_states(specification, _outside(specification, inputs, sizes))
     out = np.zeros(extents, np.bool_)
     out[_Named(claim, outside, window).places] = True
     return out
 
 
-def _kept(before: NDArray[Any] | Field | None, window: tuple[range, ...]) -> NDArray[Any]:
+def _kept(outside: _Scope, output: str, window: tuple[range, ...]) -> NDArray[Any]:
     """Return what lay in a window; zeros where nothing did."""
+    before = outside.arrays.get(output)
     if before is None:
         return np.zeros(tuple(map(len, window)))
-    return np.array(_widened(before[np.ix_(*(np.arange(r.start, r.stop) for r in window))]))
+    places = np.ix_(*(np.arange(r.start, r.stop) for r in window))
+    return np.array(_widened(before[places], outside.wraps))
 
 
 class _Named:
@@ -254,9 +267,10 @@ def _with_states(specification: Specification, outside: _Scope) -> _Scope:
     return outside
 
 
-def _widened(array: NDArray[Any]) -> NDArray[Any]:
+def _widened(array: NDArray[Any], wraps: bool) -> NDArray[Any]:
+    """Return numbers as float64 or int64; where integers wrap those of u64 keep their bits."""
     integer = array.dtype.kind in "iub" or array.dtype.name in ("int4", "uint4", "int2", "uint2")
-    if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
+    if not wraps and array.dtype == np.uint64 and array.size and array.max() >= 2**63:
         return array.astype(np.float64)
     return array.astype(np.int64 if integer else np.float64, copy=False)
 
@@ -267,7 +281,7 @@ class _Scope:
 
     ``first`` is where those begin that do not begin at zero; ``live`` says at which points values
     count, None at all: an element outside its operand is read where they do not. ``seen`` is told
-    which elements of operands count.
+    which elements of operands count. Integers that wrap (``wraps``) have 64 bits and a sign.
     """
 
     arrays: Mapping[str, NDArray[Any] | Field]
@@ -276,6 +290,7 @@ class _Scope:
     first: Mapping[str, int] = field(default_factory=dict[str, int])
     live: NDArray[np.bool_] | None = None
     seen: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict[str, NDArray[np.bool_]])
+    wraps: bool = False
 
     def value(self, expression: Expression) -> NDArray[Any]:
         if isinstance(expression, Const):
@@ -316,7 +331,7 @@ class _Scope:
         return computed(expression.function, arguments)
 
     def rounded(self, expression: Rounded) -> NDArray[Any]:
-        return _widened(convert(self.value(expression.body), expression.to))
+        return _widened(convert(self.value(expression.body), expression.to), self.wraps)
 
     def index(self, index: Index) -> NDArray[Any]:
         """Return an index at every point: an array with the axes it depends on."""
@@ -338,7 +353,7 @@ class _Scope:
         array = self.arrays[expression.operand]
         if not expression.at:
             self.see(expression.operand, [])
-            return self.lifted(_widened(array[()]))
+            return self.lifted(_widened(array[()], self.wraps))
         numbers = {name: i for i, (name, _) in enumerate(self.axes)}
         plain = [_variable(index) for index in expression.at]
         known = all(name in numbers and name not in self.first for name in plain)
@@ -372,7 +387,7 @@ class _Scope:
                 return self.lifted(0)
             at[mode] = places.clip(0, extent - 1)
         self.see(name, at)
-        return _widened(array[tuple(at)])
+        return _widened(array[tuple(at)], self.wraps)
 
     def see(self, name: str, at: list[NDArray[Any]]) -> None:
         """Note which elements of an operand count."""
