@@ -118,7 +118,7 @@ emit-cpu: $(VENV)/.dev-stamp ## run emitted programs on Intel's CPU device (277 
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
-fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 10,000 documents, 5,000 programs of barriers, 10,000 plans, and the long tests
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 10,000 documents, 5,000 programs of barriers, 10,000 plans, 5,000 kernels on both executors, and the long tests
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
 	@$(PY) benchmarks/fuzz_documents.py
@@ -133,6 +133,8 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)
 	@$(PY) benchmarks/tiled_names.py
+	@$(PY) benchmarks/executor_programs.py --count 5000 --seed $(SEED)
+	@$(PY) benchmarks/wrapping_programs.py --count 2000 --seed $(SEED)
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/analysing tests/dialects tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \

@@ -24,6 +24,7 @@ from pycute_xe.naming.subjects import called
 
 if TYPE_CHECKING:
     from pycute_xe.kernel import Kernel
+    from pycute_xe.kernel.spec.specification import Overflow
 
 __all__ = [
     "calibrate_command",
@@ -155,7 +156,12 @@ def _machine_code(file: str) -> bytes:
 @click.argument("document", metavar="NAME")
 @click.option("--json", is_flag=True, help="Print the verdict as a document.")
 @click.option("--assumptions", is_flag=True, help="Say which assumptions on tables are needed.")
-def verify_command(document: str, json: bool, assumptions: bool) -> None:
+@click.option(
+    "--overflow",
+    type=click.Choice(["assumed", "wraps"]),
+    help="Assume that integers do not overflow, or let them wrap.",
+)
+def verify_command(document: str, json: bool, assumptions: bool, overflow: Overflow | None) -> None:
     """Prove a kernel for all sizes, or who owns what an atom moves; or say where it fails first.
 
     NAME is a document, FILE.json or -, C++, a kind of kernel, or an atom. Exit status 0 if it is
@@ -168,8 +174,11 @@ def verify_command(document: str, json: bool, assumptions: bool) -> None:
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.trials import needed_assumptions, verify
 
+    if assumptions and overflow is not None:
+        wrong = "--assumptions asks what tables need, --overflow what integers do"
+        raise InputError("verify", {"overflow": overflow}, wrong, "give one of the two")
     subject = read_subject("needed_assumptions" if assumptions else "verify", document)
-    verdict = needed_assumptions(subject) if assumptions else verify(subject)
+    verdict = needed_assumptions(subject) if assumptions else verify(subject, overflow=overflow)
     if json:
         saved_document("-", verdict)
     else:

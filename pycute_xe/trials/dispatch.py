@@ -76,9 +76,9 @@ def verify(
 
     Integers of 32 bits and more are assumed not to overflow, which the verdict says with their
     types. With ``overflow="wraps"`` nothing is assumed of them: the kernel keeps the lowest bits as
-    registers do, and the specification computes in 64 bits of which an accumulator and an output
-    keep the lowest. ``verdict.overflow`` says which was asked; without it what the specification
-    says.
+    registers do, and the specification computes in 64 bits with a sign, of which an accumulator and
+    an output keep the lowest. ``verdict.overflow`` says which was asked; without it what the
+    specification says.
 
     Of a copy atom or a `TiledCopy`, by its object, its operation or its name, it is proved who owns
     what: each element has the owners that are claimed and nothing else is owned ("owners"),

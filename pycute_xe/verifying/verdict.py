@@ -236,7 +236,8 @@ class Verdict:
             "needs": f"fails for some sizes, {self._for_the_others()}",
             "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
         }
-        lines = [f"{self.kernel}: {headings[self.answer]}, {self.scope}"]
+        wraps = ", integers wrap" if self.overflow == "wraps" else ""
+        lines = [f"{self.kernel}: {headings[self.answer]}, {self.scope}{wraps}"]
         lines += [f"  {proof}" for proof in self.proofs]
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         lines += [f"  {line}" for line in str(self.tried).splitlines()]

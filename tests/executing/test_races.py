@@ -155,3 +155,20 @@ def test_what_one_work_group_reads_and_another_writes() -> None:
     own = Map("x", Slot("x") + Slot("y"))
     alone = If(Index("g"), Index(None, 1), (load, own, store, load, store))
     assert (run(adding(alone), X=ones, Y=ones) == 2).all()
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+def test_what_pads_a_row_of_a_surface_is_no_race(executor: Any) -> None:
+    """Columns of nine rows lie in lines of 64 bytes; tiles beyond row 9 meet in the rest."""
+    k = cx.kernel.KernelBuilder("beyond", 1)
+    A = k.input("A", "s32", ("M", 16))
+    k.input("L", "s32", ("G",))
+    D = k.output("D", "s32", ("M", 16), "col")
+    (m,) = k.grid(m=cx.kernel.Tiles("M", 2))
+    k.load("x", A, (2, 16), at=(m * 2, 0))
+    k.store(D, "x", at=(Index.element("L", m) + m * 2, 0))
+    a = np.arange(144, dtype=np.int32).reshape(9, 16)
+    out = cx.run(k.build(), a, np.array([10, 8, 6, 0, 90], np.int32), executor=executor)
+    wanted = np.full((9, 16), -1, np.int32)  # what was never written
+    wanted[6:8] = a[6:8]
+    np.testing.assert_array_equal(out, wanted)

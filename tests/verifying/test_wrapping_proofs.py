@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 import wrapping_programs
+from click.testing import CliRunner
 
 import pycute_xe as cx
+from pycute_xe.cli import main
 from pycute_xe.kernel import Kernel, KernelBuilder, Tiles
 
 
@@ -98,3 +100,48 @@ def test_random_programs_are_judged_as_their_numbers_say(seed: int) -> None:
     for number in range(10):
         _, wrong = wrapping_programs.judged(random.Random(f"{seed} {number}"))
         assert not wrong
+
+
+def test_the_command_line_asks_for_integers_that_wrap() -> None:
+    document = cx.to_json(steps("s32", "v + v", "max(y, v)", "max(2*v, v)"))
+    assumed = CliRunner().invoke(main, ["verify", "-"], input=document)
+    wraps = CliRunner().invoke(main, ["verify", "-", "--overflow", "wraps"], input=document)
+    assert (assumed.exit_code, wraps.exit_code) == (0, 1)
+    assert wraps.output.splitlines()[0].endswith("integers wrap")
+    both = ["verify", "-", "--overflow", "wraps", "--assumptions"]
+    assert CliRunner().invoke(main, both, input=document).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "second", "to", "right"),
+    [
+        ("u64", "max(v, 5)", "u64", "max(v, 5)"),
+        ("u16", "v*v*v*v", "u8", "v*v*v*v"),
+        ("s64", "abs(v - 1)", "s32", "abs(v - 1)"),
+    ],
+)
+def test_integers_of_every_width_are_claimed_as_they_are_read(
+    kind: str, second: str, to: str, right: str
+) -> None:
+    k = KernelBuilder("read", 1)
+    A, D = k.input("A", kind, ("M", "N")), k.output("D", to, ("M", "N"))
+    m, n = k.grid(m=Tiles("M", 16), n=Tiles("N", 16))
+    k.load("v", A, (16, 16), at=(m * 16, n * 16))
+    k.map("z", second, to)
+    k.store(D, "z", at=(m * 16, n * 16))
+    kernel = k.build("D[m,n] = " + right.replace("v", "A[m,n]"))
+    assert cx.verify(kernel, overflow="wraps").answer == "proved"
+
+
+def test_overflow_that_small_numbers_do_not_show_is_disproved() -> None:
+    k = KernelBuilder("rare", 1)
+    A, D = k.input("A", "u16", ("M", "N")), k.output("D", "u8", ("M", "N"))
+    m, n = k.grid(m=Tiles("M", 16), n=Tiles("N", 16))
+    k.load("v", A, (16, 16), at=(m * 16, n * 16))
+    k.map("y", "v*v", "u16")
+    k.map("z", "max(y, 3)", "u8")
+    k.store(D, "z", at=(m * 16, n * 16))
+    kernel = k.build("D[m,n] = max(A[m,n]*A[m,n], 3)")
+    verdict = cx.verify(kernel, overflow="wraps")
+    assert verdict.answer == "disproved"
+    assert verdict.counterexample is not None
