@@ -213,13 +213,13 @@ class Thread:
             return None
         placed = self.machine.placed[operand]
 
-        def told(addresses: Ints, data: NDArray[np.uint8]) -> None:
-            if placed.is_padded:  # what pads a row is no element that another reads
+        def record(addresses: Ints, data: NDArray[np.uint8]) -> None:
+            if placed.is_padded:  # no other work-group reads what pads a row
                 own = placed.holds(addresses - placed.base)
                 addresses, data = addresses[own], data[own]
             span.record(does, self.progress, addresses, data, self.group)
 
-        return told
+        return record
 
     def write(self, name: str, values: Array, writer: str) -> None:
         """Write every element of a fragment: numbers that its type holds."""
