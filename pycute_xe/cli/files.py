@@ -196,8 +196,10 @@ def read_document(where: str, op: str | None = None, value_type: str | None = No
 def _of_cpp(text: str, op: str | None, value_type: str | None) -> Any:
     from pycute_xe.cutlass import from_cute
     from pycute_xe.cutlass.configuration import CutlassType
+    from pycute_xe.cutlass.reading_values import kernel_in
 
-    value = from_cute(text, op=op, value_type=value_type)
+    kernel = kernel_in(text) if op is None and value_type is None else None
+    value = kernel or from_cute(text, op=op, value_type=value_type)
     if not isinstance(value, CutlassType):
         return value
     from pycute_xe.kernel import from_cutlass
