@@ -30,7 +30,7 @@ from text_changes import DECISIONS, KINDS, Change, changed, emitted
 
 import pycute_xe as cx
 from pycute_xe.converting import bounds, convert
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.native.allowing import allowances
 
@@ -85,7 +85,8 @@ def _random(seed: int) -> Kernel:
 def shows(kernel: Kernel, target: str, version: str, seed: int, draws: int = 12) -> str:
     """Run what a text compiles to beside the kernel, on sizes and data of its own.
 
-    Returns the first problem whose results differ; empty where none does.
+    Returns the first problem whose results differ; empty where none does. Raises `CuteError` where
+    the kernel takes no problem that is drawn: nothing is decided then.
     """
     rng = np.random.default_rng(seed)
     names = sorted({name for o in kernel.operands for mode in o.modes for name in mode.names})
@@ -93,7 +94,7 @@ def shows(kernel: Kernel, target: str, version: str, seed: int, draws: int = 12)
     taken = 0
     for _draw in range(4 * draws):
         sizes = {name: int(rng.choice([1, 3, 15, 16, 17, 33, 47, 70, 100])) for name in names}
-        by, around = rng.choice([1, 1e-3, 0, 40]), rng.choice([0, 0, -300, 300])
+        by, around = rng.choice([1, 1e-3, 0, 40]), rng.choice([0, 0, -300, 300, -np.inf])
         inputs = {o.name: _given(rng, o, sizes, by, around) for o in kernel.inputs}
         inputs |= {name: size for name, size in sizes.items() if name in kernel.sizes}
         try:
@@ -111,6 +112,8 @@ def shows(kernel: Kernel, target: str, version: str, seed: int, draws: int = 12)
                 return f"{sizes}, numbers of {by} around {around}"
         if taken == draws:
             break
+    if not taken:
+        raise InputError("shows", {"kernel": kernel.name}, "the kernel takes no drawn problem", "")
     return ""
 
 
@@ -119,7 +122,7 @@ def _given(
 ) -> np.ndarray:
     shape, kind = tuple(mode.at(sizes) for mode in operand.modes), operand.value_type
     if kind.kind == "float":
-        far = around * (rng.random() < 0.6)
+        far = around if rng.random() < 0.6 else 0
         return convert(by * rng.standard_normal(shape) + far, kind)
     low, high = bounds(kind)
     return convert(rng.integers(max(low, -128), min(high, 127) + 1, shape), kind)

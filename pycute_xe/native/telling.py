@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -151,10 +151,11 @@ class Regime:
     """How the arrays of a problem are drawn, all of them or one.
 
     ``far``: numbers around ``by``, and positive ones in the other arrays; ``zeros``: nothing but
-    zeros; ``scaled``: random numbers times ``by``; ``ties``: -1, 0 and 1.
+    zeros; ``empty``: minus infinity, as of a row without any element; ``scaled``: random numbers
+    times ``by``; ``ties``: -1, 0 and 1.
     """
 
-    how: Literal["far", "zeros", "scaled", "ties"]
+    how: Literal["far", "zeros", "empty", "scaled", "ties"]
     operand: str = ""
     by: float = 0.0
 
@@ -164,6 +165,7 @@ class Regime:
         return {
             "far": f"{where} around {self.by:g}",
             "zeros": f"{where} zeros",
+            "empty": f"{where} minus infinity",
             "scaled": f"{where} around {self.by:.2g} in size",
             "ties": "few numbers, many times",
         }[self.how]
@@ -181,6 +183,10 @@ class Regime:
                 drawn = self.by + normal if chosen and shape else np.abs(normal)
             case "zeros":
                 drawn = np.zeros(shape) if chosen and shape else None
+            case "empty":
+                if kind.kind != "float" or not (chosen and shape):
+                    return None
+                return np.full(shape, -inf if kind.bits >= 16 else low)
             case "scaled":
                 drawn = self.by * rng.standard_normal(shape) if chosen and shape else None
             case "ties":
@@ -190,6 +196,8 @@ class Regime:
 
 FAR = 200.0
 """exp(-200) is zero in f32: what a row that far from zero is compared with, or left out, shows."""
+LEAST = 2.0**127
+"""Half of the largest number of f32 and bf16; narrower types are given their own largest."""
 _MOST_CONSTANTS = 3
 
 
@@ -203,6 +211,8 @@ def regimes(kernel: Kernel) -> list[Regime]:
     out = [Regime("far", "", -FAR)]
     out += [Regime("far", name, -FAR) for name in arrays if len(arrays) > 1]
     out += [Regime("zeros")]
+    out += [Regime("empty", name) for name in arrays]
+    out += [Regime("far", name, -LEAST) for name in arrays]
     for number in numbers[:_MOST_CONSTANTS]:
         names = ["", *arrays] if len(arrays) > 1 else [""]
         out += [Regime("scaled", name, by) for name in names for by in (sqrt(number), number)]
