@@ -30,7 +30,7 @@ from pycute_xe.native.differing import KINDS, Difference, fault, hints, joined, 
 from pycute_xe.native.operands import UnmodelledFault
 from pycute_xe.native.telling import Regime, telling
 from pycute_xe.numeric import Numeric
-from pycute_xe.trials.edge_tables import tables_at
+from pycute_xe.trials.edge_tables import tables_at, uneven_table_sizes
 from pycute_xe.trials.problems import edge_sizes, least_edges, looked_up
 
 __all__ = ["DATA", "Judge", "Trial", "apart"]
@@ -56,6 +56,8 @@ def _problems(
         # Infinities swallow what is wrong beside them, and no function has a bound there.
         if exact and number == 0:
             yield each, DATA[1], False
+    for each in uneven_table_sizes(kernel) if sizes is None else ():
+        yield each, DATA[0], False
 
 
 def _operands(kernel: Kernel, sizes: Mapping[str, int], data: str) -> dict[str, Any]:
