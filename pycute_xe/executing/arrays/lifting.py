@@ -22,9 +22,11 @@ from pycute_xe.executing.arrays.terms import (
     Lifter,
     Place,
     Registers,
+    bounds_of,
+    free_of,
+    names_of,
     separated,
 )
-from pycute_xe.executing.arrays.variables import bounds_of, free_of, names_of
 from pycute_xe.holding.columns import distinct
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (

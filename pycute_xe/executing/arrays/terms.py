@@ -15,12 +15,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.errors import InputError, UndecidableError
+from pycute_xe.errors import InputError
 from pycute_xe.executing.arrays.recording import recorded, shaped
 from pycute_xe.executing.space import Space
 from pycute_xe.holding.elements import Recurrence, State
 from pycute_xe.holding.nodes import (
+    Accumulated,
+    Bound,
+    Call,
+    Carried,
+    Choice,
+    Converted,
+    Leaf,
+    Lost,
     Node,
+    Number,
+    Picked,
+    Scalar,
+    Summed,
+    Undefined,
     undecided,
 )
 from pycute_xe.kernel import If, Kernel, Loop
@@ -47,6 +60,9 @@ __all__ = [
     "Lifter",
     "Place",
     "Registers",
+    "bounds_of",
+    "free_of",
+    "names_of",
 ]
 
 
@@ -95,8 +111,6 @@ class Field:
             return self
         if not scale:
             return Field()
-        for _, numbers in self.parts:
-            _demand_near(numbers, scale)
         return Field(self.offset * scale, tuple((a, x * scale) for a, x in self.parts))
 
     def divided(self, divisor: int) -> Field:
@@ -121,12 +135,7 @@ class Field:
         return whole(self.compact(axes), axes)
 
     def compact(self, axes: Sequence[Axis]) -> Ints:
-        """Return the same with an extent of 1 along axes that do not matter.
-
-        Raises `UndecidableError` for what may leave 64 bits.
-        """
-        if self.has_points and max(map(abs, self.range)) >= FARTHEST:
-            raise _too_far()
+        """Return the same with an extent of 1 along axes that do not matter."""
         out: Any = None if self.parts else np.full((1,) * len(axes), 0, np.int64)
         for own, numbers in self.parts:
             part = spread(numbers, own, axes)
@@ -181,20 +190,6 @@ class Field:
         lows = [int(x.min()) for _, x in self.parts]
         highs = [int(x.max()) for _, x in self.parts]
         return self.offset + sum(lows), self.offset + sum(highs)
-
-
-FARTHEST = 1 << 60
-"""No index of an array is further from zero, and the sum of a few such has 64 bits."""
-
-
-def _demand_near(numbers: Ints, scale: int) -> None:
-    """Raise `UndecidableError` for numbers of which multiples may leave 64 bits."""
-    if numbers.size and max(-int(numbers.min()), int(numbers.max())) * abs(scale) >= FARTHEST:
-        raise _too_far()
-
-
-def _too_far() -> UndecidableError:
-    return undecided("an index may leave 64 bits, which the simulator computes with any size")
 
 
 def _moved(
@@ -558,3 +553,47 @@ class Lifter:
             if name not in others:
                 return name
         raise undecided(f"{label} tells too much apart")
+
+
+def bounds_of(over: tuple[Bound, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the variables of a sum, and those on which their bounds depend."""
+    names = frozenset(bound[0] for bound in over)
+    indices = [part for bound in over for part in bound[1:] if isinstance(part, Index)]
+    return names, frozenset[str]().union(*(i.names for i in indices))
+
+
+def free_of(lifter: Lifter, nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the variables that some nodes name and do not bind."""
+    return frozenset[str]().union(*(names_of(lifter, node) for node in nodes))
+
+
+def names_of(lifter: Lifter, node: Node) -> frozenset[str]:
+    """Return the variables that a node names and does not bind."""
+    known = lifter.free.get(id(node))
+    if known is None:
+        known = lifter.free[id(node)] = node, _names(lifter, node)
+    return known[1]
+
+
+def _names(lifter: Lifter, node: Node) -> frozenset[str]:
+    match node:
+        case Leaf():
+            return frozenset(node.bound).union(*(index.names for index in node.base))
+        case Call():
+            return free_of(lifter, node.arguments)
+        case Converted():
+            return names_of(lifter, node.body)
+        case Summed():
+            names, more = bounds_of(node.over)
+            return (names_of(lifter, node.body) | more) - names
+        case Accumulated():
+            return free_of(lifter, (node.start, *node.terms))
+        case Choice():
+            own = node.index.names | node.below.names
+            return own | free_of(lifter, (node.then, node.otherwise))
+        case Picked():
+            return free_of(lifter, (node.test, node.then, node.otherwise))
+        case State():
+            return frozenset(node.bound).union(*(value.names for _, value in node.at))
+        case Number() | Undefined() | Lost() | Carried() | Scalar():
+            return frozenset()
