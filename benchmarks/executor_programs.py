@@ -1,8 +1,9 @@
 """Random kernels on which the array executor and the simulator must give the same bits.
 
-Programs of a `KernelBuilder`: loads, maps, conversions, selections, reductions, shared memory,
-loops with state, products of s8, atomic additions; integers of all widths at the limits of their
-types, floats small enough that every result is exact. Outputs are compared bit for bit, twice with
+Programs of a `KernelBuilder`: loads, maps, conversions, reductions, shared memory, loops with
+state, atomic additions, and (`executor_products`) products, vectors, scalars, conditions, tables;
+integers of all widths at the limits of their types, floats small enough that every result is exact.
+Matrices lie by rows or by columns. Outputs are compared bit for bit, twice with
 each kernel, since a run is recorded and played again. What one executor refuses, both refuse.
 
     python benchmarks/executor_programs.py --count 5000 --seed 0
@@ -16,8 +17,9 @@ import sys
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+import executor_products
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,8 @@ from pycute_xe.kernel import Index, Kernel, KernelBuilder, Tiles
 
 INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s32", "u32", "s64", "u64")
 FLOATS = ("f32", "f32", "bf16", "f16")
+Order: TypeAlias = Literal["row", "col"]
+ORDERS: tuple[Order, ...] = ("row", "row", "row", "col")
 SIDE = 32
 """Rows and columns of a tile: whole messages of every type."""
 
@@ -160,7 +164,8 @@ def program(r: random.Random) -> tuple[Kernel, dict[str, str]]:
     k = KernelBuilder("program", groups)
     tile = k.parts((SIDE, SIDE), (groups, 1))
     kinds = {name: r.choice(INTEGERS if r.random() < 0.8 else FLOATS) for name in "AB"}
-    inputs = {name: k.input(name, kind, ("M", "N")) for name, kind in kinds.items()}
+    lies: dict[str, Order] = {name: r.choice(ORDERS) for name in kinds}
+    inputs = {name: k.input(name, kind, ("M", "N"), lies[name]) for name, kind in kinds.items()}
     looped = r.random() < 0.4
     m, n = k.grid(m=Tiles("M", SIDE), n=1 if looped else Tiles("N", SIDE))
     p = Program(r, k, {}, tile, set(), {})
@@ -174,8 +179,7 @@ def program(r: random.Random) -> tuple[Kernel, dict[str, str]]:
     for _ in range(r.randint(1, 5)):
         (p.converted if r.random() < 0.25 else p.mapped)()
     p.gathered()
-    orders: tuple[Literal["row", "col"], ...] = ("row", "row", "row", "col")
-    _ended(p, r.choice(orders), at)
+    _ended(p, r.choice(ORDERS), at)
     return k.build(), kinds
 
 
@@ -194,7 +198,7 @@ def _looped(p: Program, inputs: dict[str, Any], kinds: dict[str, str], m: Index)
     p.added("acc", kind)
 
 
-def _ended(p: Program, order: Literal["row", "col"], at: tuple[Any, ...]) -> None:
+def _ended(p: Program, order: Order, at: tuple[Any, ...]) -> None:
     """Store the last fragment: as it is, reduced, through shared memory, or added by atomics."""
     last = list(p.fragments)[-1]
     kind, way = p.fragments[last], p.r.random()
@@ -256,6 +260,32 @@ def compared(kernel: Kernel, kinds: dict[str, str], r: random.Random) -> str:
     return "refused" if refused else "equal"
 
 
+def judged(r: random.Random) -> str:
+    """Return "equal", "refused", why no kernel was made, or what differs, with the kernel."""
+    products = r.random() < 0.3
+    try:
+        kernel, kinds = (executor_products.program(r), {}) if products else program(r)
+    except CuteError as error:
+        return "not built" if "is never used" in str(error) else f"not built: {str(error)[:60]}"
+    found = multiplied(kernel, r) if products else compared(kernel, kinds, r)
+    return found if found in ("equal", "refused") else f"{found}\n{kernel}"
+
+
+def multiplied(kernel: Kernel, r: random.Random) -> str:
+    """Return the same of a kernel of products."""
+    found: list[str] = []
+    for _ in range(2):
+        given = executor_products.inputs_of(kernel, r)
+        fast, slow = (answer(kernel, given, way) for way in ("fast", "reference"))
+        if isinstance(fast, str) or isinstance(slow, str):
+            if isinstance(fast, str) != isinstance(slow, str):
+                return f"one refuses: {fast if isinstance(fast, str) else slow}"
+            found.append("refused")
+        elif not np.array_equal(fast, slow):
+            return f"{int((fast != slow).sum())} bytes of {fast.size} differ at {given['L']}"
+    return "refused" if found else "equal"
+
+
 def _narrow(array: NDArray[Any], kind: str) -> NDArray[Any]:
     return convert(array, cx.as_numeric(kind))
 
@@ -270,20 +300,12 @@ def main() -> int:
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     for number in range(asked.count):
-        r = random.Random(f"{asked.seed} {number}")
-        try:
-            kernel, kinds = program(r)
-        except CuteError as error:
-            counts["not built"] += 1
-            if "is never used" not in str(error):
-                counts[f"not built: {str(error)[:90]}"] += 1
-            continue
-        found = compared(kernel, kinds, r)
-        counts[found if found in ("equal", "refused") else "different"] += 1
-        if found not in ("equal", "refused"):
-            wrong.append(f"program {number}: {found}")
-            print(wrong[-1], flush=True)
-            print(kernel, flush=True)
+        found = judged(random.Random(f"{asked.seed} {number}"))
+        known = found in ("equal", "refused") or found.startswith("not built")
+        counts[found if known else "different"] += 1
+        if not known:
+            wrong.append(found)
+            print(f"program {number}: {found}", flush=True)
     print(*(f"{name}: {count}" for name, count in counts.most_common(12)), sep="\n")
     print(f"{asked.count} programs, {len(wrong)} on which the executors differ")
     return 1 if wrong else 0

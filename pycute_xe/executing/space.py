@@ -16,6 +16,7 @@ from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.reach import farthest_entry
 
 __all__ = [
     "Space",
@@ -198,8 +199,10 @@ MOST_REACHED = 1 << 22
 def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
     """Return how elements of inputs are looked up.
 
-    Raises `KernelError` for what the kernel writes, and for what is not given.
+    Raises `KernelError` for what the kernel writes, and for what is not given; `InputError` for
+    entries so far from zero that 64 bits do not hold what indices make of them.
     """
+    farthest = farthest_entry(kernel)
 
     def look_up(name: str, at: tuple[Any, ...]) -> Any:
         written, wrong = kernel.operand(name).written, f"what is done depends on elements of {name}"
@@ -209,7 +212,12 @@ def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
         if name not in inputs:
             fix = "count it in a run: run(kernel, …, report=True)"
             raise KernelError(operation, {"operand": name}, f"{wrong}, which are not given", fix)
-        return inputs[name][tuple(map(np.asarray, at))].astype(np.int64)
+        entries = inputs[name][tuple(map(np.asarray, at))]
+        ends = (int(entries.min()), int(entries.max())) if entries.size else (0, 0)
+        if not -farthest <= ends[0] <= ends[1] <= farthest:
+            wrong = f"an entry of {name}, {max(ends, key=abs)}, is beyond any size"
+            raise InputError(operation, {"operand": name}, wrong, "use smaller entries")
+        return entries.astype(np.int64)
 
     return look_up
 

@@ -190,7 +190,10 @@ class Thread:
 
     def below(self, index: Index, limit: Index, env: Env, elements: int) -> Any:
         """Tell for which elements of a fragment an index is below another."""
-        names: dict[str, Any] = {**env, ELEMENT_INDEX: np.arange(elements)}
+        # entries of tables are integers of any size
+        looks = index.looked_up or limit.looked_up
+        numbers = np.arange(elements, dtype=object if looks else np.int64)
+        names: dict[str, Any] = {**env, ELEMENT_INDEX: numbers}
         return self.index(index, names) < self.index(limit, names)
 
     def bytes(self, name: str, elements: int, reader: str) -> NDArray[np.uint8]:

@@ -21,6 +21,7 @@ from pycute_xe.executing.space import given
 from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.ir.operands import shape_of
+from pycute_xe.kernel.ir.reach import farthest_entry
 from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.dealt import dealt_tiles
 from pycute_xe.kernel.spec.arrivals import in_order
@@ -87,11 +88,12 @@ def _tickets(
     kernel: Kernel, take: FetchAdd, sizes: Mapping[str, int], inputs: Mapping[str, Array]
 ) -> Array:
     """Return what a statement leaves of its tickets: how many work-groups before drew there."""
+    farthest = farthest_entry(kernel)
 
     def look_up(operand: str, at: tuple[Field, ...]) -> Field:
         if operand not in inputs:
             given("run", kernel, inputs)(operand, ())  # says what is missing
-        return looked_up(inputs[operand], at)
+        return looked_up(inputs[operand], at, farthest)
 
     (points,) = points_of(kernel, sizes, (), look_up, together=True)
     axis = Axis(points.size)

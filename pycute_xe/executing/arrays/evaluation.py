@@ -110,7 +110,8 @@ class Trip(Protocol):
 class Run:
     """What a run has: its kernel, sizes, memory as it was at first, and what was computed before.
 
-    ``tables`` are the operands that indices look up. ``over`` gives the state of a fragment in or
+    ``tables`` are the operands that indices look up, ``farthest`` how far from zero their entries
+    may lie. ``over`` gives the state of a fragment in or
     behind a recurrence that is over, ``asked`` are the states that stores ask for; ``again`` are
     the operands whose product is asked for more than once. A run of a ``block`` of work-groups
     shares all but that.
@@ -121,6 +122,7 @@ class Run:
     memory: Mapping[str, Array]
     lifter: Lifter
     over: Callable[[Evaluation, Lifted], Contents]
+    farthest: int
     tables: Mapping[str, Array] = field(default_factory=dict[str, Array])
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
@@ -145,7 +147,7 @@ class Run:
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
-        return looked_up(self.tables[operand], at)
+        return looked_up(self.tables[operand], at, self.farthest)
 
 
 def is_narrow(numeric: Numeric) -> bool:

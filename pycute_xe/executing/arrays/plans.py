@@ -28,6 +28,7 @@ from pycute_xe.kernel import Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.ir.identities import identified
+from pycute_xe.kernel.ir.reach import farthest_entry
 
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
@@ -57,6 +58,11 @@ class Plan:
         """The operands that are stored to and loaded."""
         loaded = {s.operand for s in self.kernel.statements() if isinstance(s, Load)}
         return frozenset(o.name for o in self.kernel.operands if o.written and o.name in loaded)
+
+    @cached_property
+    def farthest(self) -> int:
+        """How far from zero entries of tables may lie: all indices are then of 64 bits."""
+        return farthest_entry(self.kernel)
 
     @cached_property
     def looked(self) -> frozenset[Looked]:
@@ -114,7 +120,15 @@ class Plan:
             elif name not in memory:
                 memory[name] = copied(array) if name in self.loaded else array
         run = Run(
-            kernel, problem.sizes, memory, self.lifter, over, tables, types=types, again=again
+            kernel,
+            problem.sizes,
+            memory,
+            self.lifter,
+            over,
+            self.farthest,
+            tables,
+            types=types,
+            again=again,
         )
         demand_sound(run, self.followed)
         places = tuple(written(run, one, self.looked) for one in self.stores)

@@ -267,19 +267,15 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     return axes, elements
 
 
-FARTHEST = 1 << 40
-"""Entries of tables that are further from zero are no sizes or places of any array."""
-
-
-def looked_up(table: Array, at: tuple[Field, ...]) -> Field:
+def looked_up(table: Array, at: tuple[Field, ...], farthest: int) -> Field:
     """Return elements of an integer array as a field.
 
-    Raises `UndecidableError` for entries so far from zero that sums of their multiples could leave
-    64 bits: the simulator computes with integers of any size.
+    Raises `UndecidableError` for entries that are further from zero than `farthest_entry` says of
+    the kernel: the simulator computes with integers of any size.
     """
     axes, elements = gathered(table, at)
     ends = (int(elements.min()), int(elements.max())) if elements.size else (0, 0)
-    if not -FARTHEST <= ends[0] <= ends[1] <= FARTHEST:
+    if not -farthest <= ends[0] <= ends[1] <= farthest:
         raise undecided(f"an entry of a table, {max(ends, key=abs)}, is beyond any size")
     whole = elements.astype(np.int64)
     if not axes:

@@ -9,7 +9,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked, Quotient
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import AtomicStore, Load, Loop, Prefetch, Statement, Store
 
-__all__ = ["LEAST", "MOST", "Reach", "reaches", "too_far"]
+__all__ = ["LEAST", "MOST", "Reach", "farthest_entry", "reaches", "too_far"]
 
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 LONGEST = 1 << 24
@@ -139,3 +139,49 @@ def _span(index: Index, spans: Mapping[str, Span | None]) -> Span | None:
         ends = sorted((factor * span[0], factor * span[1]))
         least, most = least + ends[0], most + ends[1]
     return least, most
+
+
+# ------------------------------------------------------------ entries of tables
+# Indices of a run are computed in 64 bits. Entries that are near enough to zero never leave these.
+
+ROOM = 1 << 60
+"""What sums of multiples of entries stay below: differences of two are integers of 64 bits."""
+
+
+def farthest_entry(kernel: Program) -> int:
+    """Return how far from zero entries of tables may lie, so that 64 bits hold every index.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> farthest_entry(gemm) == 2**60  # no entry stands in an index
+    True
+    """
+    gains = {name: _gain(count, {}) for name, count in kernel.grid}
+    return ROOM // max(1, *gains.values(), _greatest(kernel.body, gains))
+
+
+def _greatest(body: tuple[Statement, ...], gains: Mapping[str, int]) -> int:
+    """Return by how much an index of some statements multiplies an entry at most."""
+    most = 0
+    for statement in body:
+        own = [_gain(index, gains) for index in statement.touched.indices]
+        here = {**gains, statement.var: max(own)} if isinstance(statement, Loop) else gains
+        most = max(most, *own, _greatest(getattr(statement, "body", ()), here))
+    return most
+
+
+def _gain(index: Index, gains: Mapping[str, int]) -> int:
+    """Return by how much an index multiplies entries, those in its names with them.
+
+    A quotient is computed after what it divides.
+    """
+    out = 0
+    for atom, factor in index.terms:
+        match atom:
+            case Quotient(inner, _):
+                out += abs(factor) * _gain(inner, gains)
+            case Looked(_, at):
+                out += max(abs(factor), *(_gain(inner, gains) for inner in at))
+            case str():
+                out += abs(factor) * gains.get(atom, 0)
+    return out
