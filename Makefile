@@ -130,6 +130,9 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/fuzz_softmax.py 2000
 	@$(PY) benchmarks/random_layouts.py --count 20000
 	@$(PY) -W ignore benchmarks/conversion_programs.py --count 2000 --seed $(SEED)
+	@$(PY) benchmarks/executor_programs.py --count 5000 --seed $(SEED)
+	@$(PY) benchmarks/wrapping_programs.py --count 300 --seed $(SEED)
+	@$(PY) benchmarks/drawn_kernels.py --count 400 --seed $(SEED) --binaries 0
 	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)
 	@$(PY) benchmarks/tiled_names.py

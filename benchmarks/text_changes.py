@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MARK = "// ---- The kernel."
+ANY = ""
+"""Stands for any kind of difference: which one depends on what the slip does."""
 Edit = Callable[[random.Random, str], "tuple[str, str] | None"]
 """A body of a text to another, and the kind that must be named; None where nothing fits."""
 
@@ -256,6 +258,67 @@ def lanes(r: random.Random, body: str) -> tuple[str, str] | None:
     return _tried(r, body, "lanes", (half, halved), (one, r"\1<0;1,0>"))
 
 
+def groups(r: random.Random, body: str) -> tuple[str, str] | None:
+    """Exchange two axes of the grid, or take one for the other."""
+    axes = [*re.finditer(r"get_group_id\((\d)\)", body)]
+    if len({match[1] for match in axes}) < 2:
+        return None
+    if r.random() < 0.5:
+        swapped = {"0": "1", "1": "0"}
+        exchanged = re.sub(
+            r"get_group_id\(([01])\)", lambda m: f"get_group_id({swapped[m[1]]})", body
+        )
+        return exchanged, ANY
+    match, other = r.sample(axes, 2)
+    return body[: match.start(1)] + other[1] + body[match.end(1) :], ANY
+
+
+COMPARISONS = {"lt": ("le", "gt"), "le": ("lt",), "ge": ("gt",), "gt": ("ge",), "eq": ("ne",)}
+COMPARED = r"(\bcmp\.)(lt|le|ge|gt|eq)\b"
+
+
+def comparisons(r: random.Random, body: str) -> tuple[str, str] | None:
+    """Bend a comparison, in one instruction or in all that are the same."""
+
+    def bent(match: re.Match[str]) -> str:
+        return match[1] + r.choice(COMPARISONS[match[2]])
+
+    if r.random() < 0.5:
+        return _tried(r, body, ANY, (COMPARED, bent))
+    found = sorted({match[2] for match in re.finditer(COMPARED, body)})
+    if not found:
+        return None
+    sign = r.choice(found)
+    return re.sub(rf"\bcmp\.{sign}\b", f"cmp.{r.choice(COMPARISONS[sign])}", body), ANY
+
+
+NUMBER = r"\b0x([0-9a-f]{1,8}):(f|ud)\b(?= *\))"
+
+
+def constants(r: random.Random, body: str) -> tuple[str, str] | None:
+    """Write 0 for a constant of an instruction, or let a mask leave another number."""
+    found = [m for m in re.finditer(NUMBER, body) if int(m[1], 16)]
+    if not found:
+        return None
+    match = r.choice(found)
+    if r.random() < 0.5:
+        text = match[0]
+        return body.replace(text, f"0x0:{match[2]}"), ANY
+    return body[: match.start()] + f"0x0:{match[2]}" + body[match.end() :], ANY
+
+
+def choices(r: random.Random, body: str) -> tuple[str, str] | None:
+    """Select the other of two values, or the least for the greatest."""
+    return _tried(
+        r,
+        body,
+        ANY,
+        (r"\((\w+)\) sel \(", r"(!\1) sel ("),
+        (r"\b(max|min) \(M1", lambda m: ("min" if m[1] == "max" else "max") + " (M1"),
+        (r"\bsel\.(ge|lt) ", lambda m: f"sel.{'lt' if m[1] == 'ge' else 'ge'} "),
+    )
+
+
 def _late(edit: Edit) -> Edit:
     """Edit what is behind the last product and sum; declarations stand before."""
 
@@ -281,7 +344,13 @@ KINDS: dict[str, Edit] = {
     "offsets": offsets,
     "counts": counts,
     "lanes": _late(lanes),
+    "groups": groups,
+    "comparisons": comparisons,
+    "constants": constants,
+    "choices": choices,
 }
+DECISIONS = ("groups", "comparisons", "constants", "choices")
+"""Kinds that sizes and data must be chosen to show."""
 
 
 def changed(r: random.Random, kernel: Kernel, kind: str) -> Change | None:

@@ -21,6 +21,7 @@ ROOMS = (
 """What lies below kernels, and what draws, explains, checks and compares it."""
 OF_KERNELS = (
     "checking.kernels",
+    "checking.reorders",
     "explaining.kernels",
     "differing.kernels",
     "drawing.operand_image",

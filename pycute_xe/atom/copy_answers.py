@@ -23,7 +23,7 @@ from pycute_xe.atom.register_picture import (
     is_index,
     places_by_work_item,
 )
-from pycute_xe.errors import CoordError, CuteError, LegalityError, ShapeError, quoted
+from pycute_xe.errors import CoordError, CuteError, ShapeError, quoted
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
@@ -281,19 +281,6 @@ class CopyAnswers(ABC):
         if any(-1 in lane for lane in out):
             raise self._without_order("other work-items")
         return tuple(out)
-
-    @cached_property
-    def holds_its_own(self) -> bool:
-        """Whether every work-item finds all that it owns in its registers, in whatever order.
-
-        >>> from pycute_xe.cutlass import get_atom
-        >>> get_atom("XE_2D_U16x32x32_LD_N").holds_its_own
-        True
-        """
-        try:
-            return bool(self.register_values(self.unit_bits))
-        except (ShapeError, LegalityError):
-            return False
 
     def columns(self, work_item: int) -> tuple[int, ...]:
         """Return the columns of which a work-item is said to own values, ascending.

@@ -23,11 +23,13 @@ from pycute_xe.cutlass.known_names import KINDS, WITH_BLOCKS
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.cutlass.reading_text import (
+    Reader,
     Type,
     at_place,
     meaning_of_name,
     modes_of,
     nearest_name,
+    parse_types,
     refuse,
 )
 from pycute_xe.errors import CuteError
@@ -37,7 +39,7 @@ from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
-__all__ = ["value_of"]
+__all__ = ["kernel_in", "value_of"]
 
 # ------------------------------------------------------------ reading meanings
 # The table of C++ templates that `from_cute` reads, and what each stands for.
@@ -543,3 +545,36 @@ def value_of(text: str, named: list[tuple[str, Type]], last: Type) -> Any:
     for name, node in named:
         scope.names[name] = scope.value(node)
     return unwrapped(scope.value(last))
+
+
+def kernel_in(text: str) -> CutlassType | None:
+    """Return the last kernel that a text declares; None where it declares none.
+
+    Declarations that the kernel does not use may be unknown or refused. Raises `InputError` for a
+    kernel that is declared and refused.
+
+    >>> print(kernel_in("using Tile = Shape<_8,_4>; Layout<Tile>"))
+    None
+    """
+    try:
+        named, last = parse_types(Reader(text))
+    except CuteError:
+        return None
+    scope, kernel = _Scope(text, {}), None
+    for name, node in (*named, ("", last)):
+        try:
+            value = scope.value(node)
+        except CuteError:
+            if node.name in _KERNELS:
+                raise
+            scope.names.pop(name, None)  # what it stood for before is not meant any more
+            continue
+        scope.names[name] = value
+        plain = unwrapped(value)
+        if isinstance(plain, CutlassType) and plain.kind == "kernel":
+            kernel = plain
+    return kernel
+
+
+_KERNELS = frozenset({"GemmUniversal", "GemmUniversalAdapter"})
+"""What declares a kernel."""

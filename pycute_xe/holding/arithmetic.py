@@ -270,7 +270,7 @@ def computed_integers(kernel: Kernel) -> tuple[str, ...]:
     >>> computed_integers(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"))))
     ('s32',)
     """
-    found: dict[str, None] = {}
+    kinds: dict[str, None] = {}
     for statement in kernel.statements():
         match statement:
             case Map(destination, value) if not _stays(value):
@@ -282,8 +282,8 @@ def computed_integers(kernel: Kernel) -> tuple[str, ...]:
             case _:  # closed: every other statement moves, converts or compares
                 continue
         if to.kind != "float" and to.bits >= 32:
-            found[to.name] = None
-    return tuple(found)
+            kinds[to.name] = None
+    return tuple(kinds)
 
 
 def follow_map(walker: Follower, statement: Map) -> None:

@@ -162,8 +162,10 @@ def _is_cpp(text: str) -> bool:
 def _of_cpp(text: str, op: Any, value_type: Any) -> Any:
     from pycute_xe.cutlass import from_cute
     from pycute_xe.cutlass.configuration import CutlassType
+    from pycute_xe.cutlass.reading_values import kernel_in
 
-    value = from_cute(text, op=op, value_type=value_type)
+    kernel = kernel_in(text) if op is None and value_type is None else None
+    value = kernel or from_cute(text, op=op, value_type=value_type)
     if not isinstance(value, CutlassType):
         return value
     from pycute_xe.kernel import from_cutlass

@@ -28,9 +28,10 @@ from pycute_xe.native.compiler import Binary
 from pycute_xe.native.diagnosing import Wrong, diagnosed
 from pycute_xe.native.differing import KINDS, Difference, fault, hints, joined, of_traces
 from pycute_xe.native.operands import UnmodelledFault
+from pycute_xe.native.telling import Regime, telling
 from pycute_xe.numeric import Numeric
-from pycute_xe.trials.edge_tables import tables_at
-from pycute_xe.trials.problems import edge_sizes, looked_up
+from pycute_xe.trials.edge_tables import tables_at, uneven_table_sizes
+from pycute_xe.trials.problems import edge_sizes, least_edges, looked_up
 
 __all__ = ["DATA", "Judge", "Trial", "apart"]
 
@@ -55,6 +56,8 @@ def _problems(
         # Infinities swallow what is wrong beside them, and no function has a bound there.
         if exact and number == 0:
             yield each, DATA[1], False
+    for each in uneven_table_sizes(kernel) if sizes is None else ():
+        yield each, DATA[0], False
 
 
 def _operands(kernel: Kernel, sizes: Mapping[str, int], data: str) -> dict[str, Any]:
@@ -110,6 +113,20 @@ def _table(shape: tuple[int, ...], end: int | None) -> NDArray[Any]:
     return np.broadcast_to(np.linspace(0, end, last) if last > 1 else np.array(end), shape)
 
 
+def _drawn(problem: Problem, regime: Regime, tables: set[str]) -> Problem:
+    """Return a problem with a regime's data; tables stay as they are."""
+    rng = np.random.default_rng(len(str(regime)))
+    inputs = dict(problem.inputs)
+    for operand in problem.kernel.inputs:
+        shape, kind = inputs[operand.name].shape, operand.value_type
+        drawn = regime.draw(operand.name, kind, shape, rng)
+        if drawn is None:
+            drawn = _spread(rng, kind, shape)
+        if operand.name not in tables:
+            inputs[operand.name] = convert(drawn, kind)
+    return replace(problem, inputs=inputs)
+
+
 def _spread(rng: np.random.Generator, kind: Numeric, shape: tuple[int, ...]) -> NDArray[Any]:
     """Random numbers of the whole range of integers, and floats around 1 with all their bits."""
     if kind.kind == "float":
@@ -127,7 +144,8 @@ class Trial:
     """What both did at sizes and on data, which results are wrong, and what else differs.
 
     ``whole`` says that the sizes are whole tiles; ``ended`` that the machine refused nothing;
-    ``merged`` which messages stand for several.
+    ``merged`` which messages stand for several; ``regime`` how the data were chosen to show a
+    slip, None for data that every kernel gets.
     """
 
     words: str
@@ -139,6 +157,7 @@ class Trial:
     wrong: tuple[Wrong, ...]
     differences: tuple[Difference, ...]
     merged: tuple[str, ...]
+    regime: Regime | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +170,51 @@ class Judge:
     allowed: Mapping[str, float]
 
     def trials(self, sizes: Mapping[str, int] | None) -> Iterator[Trial]:
-        """Run both on sizes and data; raise what a run raises where it takes none of them."""
+        """Run both on sizes and data; raise what a run raises where it takes none of them.
+
+        After the data that every kernel gets come regimes that show what these do not, at few
+        work-groups with ragged edges.
+        """
+        last: Trial | None = None
+        for last in self._usual(sizes):
+            yield last
+        if last is None:
+            return
+        problem = last.problem if sizes is not None else self._smallest(last.problem)
+        tables = {*next(_tables(self.kernel, problem.sizes), {})}
+        attempt = partial(self._attempt, problem, tables)
+        for regime in telling(self.kernel, attempt, self._differing):
+            drawn, expected = _drawn(problem, regime, tables), Trace(keep=True)
+            outputs = outputs_of(drawn, self.target, expected, "reference")
+            words = f"{_words(problem.sizes)}: {regime}"
+            yield replace(self._trial(drawn, words, False, outputs, expected), regime=regime)
+
+    def _smallest(self, problem: Problem) -> Problem:
+        """Return a problem with ragged edges and one of what a work-group of its own does each."""
+        least = least_edges(self.kernel)
+        try:
+            return self._most_done(least, DATA[0])[0]
+        except CuteError:
+            return problem
+
+    def _attempt(
+        self, problem: Problem, tables: set[str], kernel: Kernel, regime: Regime | None
+    ) -> Outputs:
+        """Return what a kernel makes of a regime's data."""
+        drawn = replace(
+            problem if regime is None else _drawn(problem, regime, tables), kernel=kernel
+        )
+        with np.errstate(all="ignore"):
+            return outputs_of(drawn, self.target, Trace(), "reference")
+
+    def _differing(self, expected: Outputs, there: Outputs) -> dict[str, NDArray[np.bool_]]:
+        """Return which elements of each output are further apart than is allowed."""
+        with np.errstate(all="ignore"):
+            wrong = apart(self.kernel, expected, there, self.allowed)
+            return {one.name: one.where for one in wrong}
+
+    def _usual(self, sizes: Mapping[str, int] | None) -> Iterator[Trial]:
+        """Run both on the sizes and data that every kernel gets."""
         refused: CuteError | None = None
         taken = 0
         for each, data, whole in _problems(self.kernel, sizes):
@@ -250,6 +313,7 @@ class Judge:
 
     def _of_edges(self, trials: list[Trial]) -> Iterator[Difference]:
         """Name a difference that whole tiles do not have by the sizes that alone bring it out."""
+        trials = [t for t in trials if t.regime is None]
         whole = [t for t in trials if t.whole and t.expected.messages]
         if not whole or any(map(_differs, whole)) or not any(map(_differs, trials)):
             return
@@ -258,7 +322,7 @@ class Judge:
         for name in at:
             alone = [at | {name: other[name]} for other in (above, below)]
             with suppress(CuteError):
-                if any(_differs(t) for one in alone for t in self.trials(one)):
+                if any(_differs(t) for one in alone for t in self._usual(one)):
                     names.append(name)
         where = ", ".join(names or at)
         yield Difference("remainder", where, "whole tiles do not differ, and others do")

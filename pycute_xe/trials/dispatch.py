@@ -172,8 +172,8 @@ def _verified(
                 raise InputError("verify", {"of": subject}, wrong, fix)
             return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
     claim = (row, column, unit_bits)
-    verdict = _answered(subject, params, (*claim, order or _order(subject, row)), budget)
-    if row is None or order is not None or verdict.answer != "disproved":
+    verdict = _answered(subject, params, (*claim, order or "registers"), budget)
+    if order is not None or verdict.answer != "disproved" or not _has_two_orders(subject, row):
         return verdict
     try:
         listed = _answered(subject, params, (*claim, "layout"), budget)
@@ -182,16 +182,13 @@ def _verified(
     return listed if listed.answer == "proved" else verdict
 
 
-def _order(subject: Any, row: object) -> ValueOrder:
-    """Return the order in which values count where none is asked for.
+def _has_two_orders(subject: Any, row: object) -> bool:
+    """Whether a claim is right in the order of the layout, too, where no order is asked for.
 
-    The document of older names says what a work-item owns, and nothing of an order. Where layout
-    and registers count in two orders, values are those of the layout, wherever registers hold them.
+    A formula is, and so is an older name: its document says what a work-item owns, in no order.
     """
     atom = subject.atom if isinstance(subject, TiledCopy) else subject
-    if row is not None or not isinstance(atom, LegacyCopyAtom):
-        return "registers"
-    return "layout" if atom.holds_its_own and not atom.faithful else "registers"
+    return row is not None or isinstance(atom, LegacyCopyAtom)
 
 
 def _answered(

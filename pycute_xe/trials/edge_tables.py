@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.spec.drawn_tables import drawn_tables
 
-__all__ = ["are_there_tables", "entry", "table_sizes", "tables_at"]
+__all__ = ["are_there_tables", "entry", "uneven_table_sizes", "table_sizes", "tables_at"]
 
 
 def tables_at(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, NDArray[np.int64]]:
@@ -62,6 +62,29 @@ def table_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, 
         for name in (n for one in assumed for t in one.tables for i in modes[t] for n in i.names):
             sizes[name] = entries
         yield sizes | dict(fixed)
+
+
+def uneven_table_sizes(kernel: Kernel) -> Iterator[dict[str, int]]:
+    """Yield sizes at which tables have several entries and no two axes of the grid are alike.
+
+    Each size that the grid counts by is once one more than it was, and once 1 beside tables that
+    share out many rows: one entry has all of them, and goes through many tiles.
+    """
+    assumed = kernel.computes.tables if kernel.computes is not None else ()
+    modes = {o.name: o.modes for o in kernel.operands}
+    ends = (i for one in assumed for law in one.laws(modes) for pair in law.then for i in pair[:2])
+    shared = {name for end in ends if not end.looked_up for name in end.names}
+    for sizes in islice(table_sizes(kernel, {}), 1):
+        counted = [name for _, count in kernel.grid for name in sorted(count.names & {*sizes})]
+        long = {name: MANY_ROWS for name in sizes if name in shared - {*counted}}
+        yield sizes
+        for name in dict.fromkeys(counted):
+            yield sizes | {name: sizes[name] + 1}
+            yield sizes | long | {name: 1}
+
+
+MANY_ROWS = 48
+"""Rows that a table shares out: three pages of 16."""
 
 
 def are_there_tables(kernel: Kernel, fixed: Mapping[str, int]) -> bool:

@@ -10,12 +10,15 @@ import csv
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.cli import main
+from pycute_xe.cli.files import read_document
+from pycute_xe.converting import convert
 from pycute_xe.cutlass import from_cute
 from pycute_xe.cutlass.configuration import CutlassType, templates
 from pycute_xe.errors import CuteError, InputError, KernelError
@@ -272,7 +275,10 @@ def test_a_slip_is_refused_with_its_place(text: str) -> None:
         ({"op": "LinCombSoftmaxRow<float, float, void>"}, "kernel.softmax_gemm"),
         ({"elements": "cute::tuple<int8_t, half_t>"}, "give group=128"),
         ({"tile": "Shape<_128, _128, _32>"}, "CollectiveEpilogue has the tile"),
-        ({"policy": "IntelXeGenericGroup"}, "IntelXeGenericGroup has a problem for each"),
+        (
+            {"policy": "IntelXeGenericGroup"},
+            'IntelXeGenericGroup has a problem for each group.*scheduled\\(mma, groups="batch"\\)',
+        ),
         ({"d": "void"}, "ElementD is void"),
         ({"d": "bfloat16_t"}, "LinearCombination makes f32, the epilogue stores bf16"),
         ({"op": "LinearCombination<float, half_t>"}, "computes in f16, kernels here in f32"),
@@ -294,6 +300,76 @@ def test_a_slip_is_refused_with_its_place(text: str) -> None:
 def test_what_no_kernel_is_made_of_is_refused_by_name(changes: dict[str, str], words: str) -> None:
     with pytest.raises(KernelError, match=words):
         from_cutlass(block(**changes))
+
+
+FP8 = {"a": "cute::tuple<{}>", "elements": "cute::tuple<{}>", "mma": "half_t", "c": "void"}
+
+
+def scaled_fp8(elements: str, **changes: str) -> str:
+    """The text of a GEMM of FP8 whose operands have these elements."""
+    usual = {name: value.format(elements) for name, value in FP8.items()}
+    text = block(**usual, **changes)
+    return text.replace("MainloopXeL1Staged<", "MainloopIntelXeXMX16FP8Scaling<")
+
+
+def test_fp8_operands_are_scaled_before_the_product() -> None:
+    """Each scale is of a row or a column and ``group`` k: collective/xe_mma_fp8_scaling.hpp."""
+    kernel = from_cutlass(scaled_fp8("float_e4m3_t, half_t"), group=64)
+    rng = np.random.default_rng(4)
+    given: dict[str, Any] = {
+        name: convert(rng.choice([-2, -1, -0.5, 0.5, 1, 2], shape), kind)
+        for name, shape, kind in (
+            ("A", (20, 100), "f8e4m3"),
+            ("B", (100, 30), "f8e4m3"),
+            ("scale_a", (20, 2), "f16"),
+            ("scale_b", (2, 30), "f16"),
+        )
+    }
+    wide = {name: array.astype(np.float64) for name, array in given.items()}
+    expected = sum(
+        (wide["A"][:, k : k + 1] * wide["scale_a"][:, [k // 64]])
+        @ (wide["B"][k : k + 1] * wide["scale_b"][[k // 64]])
+        for k in range(100)
+    )
+    assert np.array_equal(cx.run(kernel, **given, alpha=1.0), expected)
+    batched = from_cutlass(scaled_fp8("float_e4m3_t, half_t"), group=64, batch=True)
+    assert {str(o.modes[0]) for o in batched.operands if o.modes} == {"L"}
+
+
+def test_operands_that_are_only_converted_have_no_scales() -> None:
+    kernel = from_cutlass(scaled_fp8("float_e5m2_t"))
+    assert [o.name for o in kernel.inputs] == ["A", "B", "alpha"]
+    assert {str(kernel.operand(name).value_type) for name in "AB"} == {"f8e5m2"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "using StrideA = typename Gemm::GemmKernel::StrideA;",
+        "using ElementOutput = float;",
+        "using Runner = ExampleRunner<Gemm>;",
+        "using Other = Kernel;",
+        "constexpr int Iterations = 100;",
+    ],
+)
+def test_the_kernel_of_a_text_may_be_followed_by_other_declarations(
+    more: str, tmp_path: Path
+) -> None:
+    assert from_cutlass(block() + more) == from_cutlass(block())
+    file = tmp_path / "gemm.hpp"
+    file.write_text(block() + more, encoding="utf-8")
+    assert read_document(str(file)) == from_cutlass(block())
+
+
+def test_declarations_that_a_kernel_does_not_use_may_be_unknown() -> None:
+    unused = "using Runner = ExampleRunner<float>;"
+    assert from_cutlass(unused + block()) == from_cutlass(block())
+    with pytest.raises(InputError, match="unknown template ExampleRunner"):
+        from_cutlass(unused)
+    # A kernel that is declared and not understood is not passed over for one before it.
+    worse = "using Last = cutlass::gemm::kernel::GemmUniversal<Runner, Mainloop, Epilogue>;"
+    with pytest.raises(InputError, match="unknown name Runner"):
+        from_cutlass(block() + worse)
 
 
 def test_a_value_that_is_no_kernel_is_refused() -> None:

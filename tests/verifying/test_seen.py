@@ -64,7 +64,7 @@ def test_what_a_run_shows_is_disproved() -> None:
     assert not_replayed(one, verdict) == ""
 
 
-@pytest.mark.parametrize("seed", [400088, 400140, 400813])
+@pytest.mark.parametrize("seed", [400088, 400813])
 @pytest.mark.long
 def test_what_is_right_at_the_smallest_sizes_by_chance_is_seen_at_larger_ones(seed: int) -> None:
     """Rows less their sum, of other elements: with one row both are zero."""

@@ -9,6 +9,7 @@ from typing import Any
 from pycute_xe.cutlass import from_cute
 from pycute_xe.cutlass.configuration import CutlassType, Pointer, cpp_of, tag_of
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
+from pycute_xe.cutlass.reading_values import kernel_in
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Order
@@ -30,8 +31,9 @@ def from_cutlass(
 ) -> Kernel:
     """Return the kernel of a GEMM as CUTLASS configures it, from its types or the text of these.
 
-    The text is what stands before ``using Gemm = …``: declarations of types and numbers. ``group``
-    is how many k share a scale, an argument of mixed-input kernels that their types do not hold;
+    The text is declarations of types and numbers; its last kernel is described, and declarations
+    that this kernel does not use may be of any type. ``group`` is how many k share a scale, an
+    argument of mixed-input kernels that their types do not hold;
     ``batch`` gives every matrix the mode L. Law: the tiled MMA, the types, the orders, the stages
     and what the epilogue computes are those of the types. Raises `InputError` as `from_cute` does,
     `KernelError` for what no kernel here is made of, by its name. C++: ``GemmUniversal``.
@@ -50,7 +52,9 @@ def from_cutlass(
     >>> print(str(from_cutlass(text)).splitlines()[1].strip())
     computes   D[m,n] = relu(alpha*sum(k, A[m,k]*B[k,n], f32))
     """
-    value = from_cute(configuration) if isinstance(configuration, str) else configuration
+    value: Any = configuration
+    if isinstance(configuration, str):
+        value = kernel_in(configuration) or from_cute(configuration)
     if not (isinstance(value, CutlassType) and value.kind == "kernel"):
         named = value.name if isinstance(value, CutlassType) else type(value).__name__
         raise _refused(named, "is not a kernel", "end the text with GemmUniversal<…>")
@@ -61,7 +65,7 @@ def from_cutlass(
     given = _given(mainloop, epilogue, group)
     if batch:
         for name in {*given} & {"epilogue", "transform_a", "transform_b"}:
-            given[name] = re.sub(r"\b(aux|scale|zero)\[", r"\1[l,", given[name])
+            given[name] = re.sub(r"\b(aux|scale|zero)(_[ab])?\[", r"\1\2[l,", given[name])
     strides = (mainloop["StrideA"], mainloop["StrideB"], epilogue["StrideD"])
     orders = (_order("A", strides[0]), _order("B", strides[1]), _order("D", strides[2]))
     kinds: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
@@ -85,9 +89,10 @@ def _demand_one_problem(kernel: CutlassType, *policies: CutlassType) -> None:
     runs = str(policies[0].row["runs"])
     if runs not in ("gemm", "groups"):
         raise _refused(policies[0].name, f"is not described: {runs}", "use MainloopXeL1Staged")
-    for part in (*policies, policies[0]["KernelSchedule"], kernel["ProblemShape"]):
+    schedules = [p["KernelSchedule"] for p in policies[:1] if p.has("KernelSchedule")]
+    for part in (*policies, *schedules, kernel["ProblemShape"]):
         if isinstance(part, CutlassType) and part.row.get("runs") == "groups":
-            way_out = 'describe it with kernel.scheduled(mma, groups="stacked")'
+            way_out = 'describe it with kernel.scheduled(mma, groups="batch")'
             raise _refused(part.name, "has a problem for each group", way_out)
 
 
@@ -119,22 +124,31 @@ def _given(mainloop: CutlassType, epilogue: CutlassType, group: int | None) -> d
         if not isinstance(operation, CutlassType):  # else it is void: chosen by the library
             given[name] = str(operation) if isinstance(operation, LegacyCopyName) else operation
     mma = mainloop["TiledMma"]
-    if is_tuple(mainloop["ElementA"]) and is_tuple(mainloop["ElementB"]):
-        raise _refused("ElementA", "is a tuple, as ElementB is", "scale one operand only")
+    scaled = [name for name in "AB" if is_tuple(mainloop[f"Element{name}"])]
+    policy = mainloop["DispatchPolicy"]
+    if len(scaled) > 1 and not policy.row.get("scales_both"):
+        way_out = "scale one operand only, or use MainloopIntelXeXMX16FP8Scaling"
+        raise _refused("ElementA", "is a tuple, as ElementB is", way_out)
     for name, kind in (("A", mma.atom.op.A), ("B", mma.atom.op.B)):
         elements = mainloop[f"Element{name}"]
         first = elements[0] if is_tuple(elements) else elements
         if first != kind:
             types[name] = first
         if is_tuple(elements) and elements[1:2] not in ((), (VOID,)):
-            given[f"transform_{name.lower()}"] = _scaled(name, elements, group, types)
+            end = f"_{name.lower()}" if len(scaled) > 1 else ""
+            given[f"transform_{name.lower()}"] = _scaled(name, elements, group, types, end)
     given["d_type"] = epilogue["ElementD"]
     _end(epilogue, given)
     return given
 
 
-def _scaled(name: str, elements: tuple[Any, ...], group: int | None, types: dict[str, Any]) -> str:
-    """How an operand is scaled: a scale and perhaps a zero point for each so many k."""
+def _scaled(
+    name: str, elements: tuple[Any, ...], group: int | None, types: dict[str, Any], end: str
+) -> str:
+    """How an operand is scaled: by a scale and perhaps a zero point for each ``group`` k.
+
+    ``end`` is what the names of these end with, where both operands are scaled.
+    """
     scale, along, zero, zero_along = (*elements[1:], *(VOID,) * 4)[:4]
     for kind in (scale, *(zero,) * (zero != VOID)):
         if not isinstance(kind, Numeric):
@@ -153,11 +167,11 @@ def _scaled(name: str, elements: tuple[Any, ...], group: int | None, types: dict
             wrong = f"of {name} has scales, and how many k share one is given at run time"
             raise _refused(f"Element{name}", wrong, "give group=128")
         at = f"[m,k/{group}]" if name == "A" else f"[k/{group},n]"
-    types["scale"] = scale
+    types[f"scale{end}"] = scale
     if zero == VOID:
-        return f"{name} * scale{at}"
-    types["zero"] = zero
-    return f"({name} - zero{at}) * scale{at}"
+        return f"{name} * scale{end}{at}"
+    types[f"zero{end}"] = zero
+    return f"({name} - zero{end}{at}) * scale{end}{at}"
 
 
 def _lies(strides: Any, is_whole: bool) -> bool:

@@ -26,8 +26,9 @@ def block_scaled_gemm(
     block, in ``sa`` (K/block, M), stored with rows side by side; B (K, N) one for ``block`` rows
     and columns, in ``sb`` (K/block, N/block). Both are of ``kind`` in memory and converted for the
     product; what a block adds up to is scaled in f32. Raises `KernelError` for tiles that a block
-    does not hold whole. C++: ``mainloop MainloopIntelXeXMX16FP8Scaling``; DeepGEMM's
-    ``gemm_fp8_fp8_bf16_nt``.
+    does not hold whole. C++: DeepGEMM's ``gemm_fp8_fp8_bf16_nt``. sycl-tla's
+    ``MainloopIntelXeXMX16FP8Scaling`` scales A and B before the product, by (M, K/group) and
+    (N, K/group): `from_cutlass` describes it as a `gemm` with two transforms.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "f16"), (64, 64, 32), ((4, 1, 1), (1, 1, 0)))
