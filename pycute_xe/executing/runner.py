@@ -163,8 +163,8 @@ def run(
     Integers are the same bits on both executors: computed in 64 bits, and kept in the lowest bits
     of their type. Floats may differ in the last bits of sums of products, and where a sum leaves
     f32: "fast" adds in another order and rounds a product and a sum at once, so one executor may
-    give infinity where the other gives a number near the largest. Atomic additions of floats may
-    differ in the sign of a zero.
+    give infinity where the other gives a number near the largest. Atomic additions of floats, and
+    the largest or the least of zeros of both signs, may differ in the sign of a zero.
     A copy atom, its name or a `TiledCopy` runs alone, on the machine: ``run(atom, A, at=(8, 16))``
     returns what each work-item holds of the block that begins there in memory, (lanes, values) or
     (subgroups, lanes, values), padding as zeros; ``run(store, held, into=D, at=(8, 16))`` returns D
