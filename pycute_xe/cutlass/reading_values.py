@@ -560,7 +560,7 @@ def kernel_in(text: str) -> CutlassType | None:
         named, last = parse_types(Reader(text))
     except CuteError:
         return None
-    scope, found = _Scope(text, {}), None
+    scope, kernel = _Scope(text, {}), None
     for name, node in (*named, ("", last)):
         try:
             value = scope.value(node)
@@ -572,8 +572,8 @@ def kernel_in(text: str) -> CutlassType | None:
         scope.names[name] = value
         plain = unwrapped(value)
         if isinstance(plain, CutlassType) and plain.kind == "kernel":
-            found = plain
-    return found
+            kernel = plain
+    return kernel
 
 
 _KERNELS = frozenset({"GemmUniversal", "GemmUniversalAdapter"})
