@@ -371,7 +371,8 @@ def apart(
             off = (share + 2.0**-23) * largest * 17 / 16
             between = moved(operand.name, off) if moved is not None else None
             if between is None:
-                right = np.abs(wide - other) <= share * largest + 2 * step
+                with np.errstate(invalid="ignore"):  # equal infinities are not wrong
+                    right = np.abs(wide - other) <= share * largest + 2 * step
             else:
                 low, high = (np.asarray(x, np.float64) for x in between)
                 right = (low <= other) & (other <= high)

@@ -141,5 +141,9 @@ def test_nans_are_equal_and_zeros_of_both_signs() -> None:
 
     assert wrong([np.nan, -0.0, 1.0]) == []
     assert wrong([np.nan, 0.0, 1.5]) == ["1 of 3 elements differ, D[0, 2] is 1.5 instead of 1.0"]
+    infinite = {"D": np.array([[np.inf, -np.inf, 1.0]], np.float32)}
+    beside = {"D": np.array([[np.inf, -np.inf, 2.0]], np.float32)}
+    (apart_,) = apart(gemm(), infinite, beside, {"D": 2.0**-19})
+    assert apart_.element == "D[0, 2]"
     (words,) = wrong([2.0, 0.0, 1.0], 2.0**-19)
     assert "D[0, 0] is 2.0 instead of nan" in words
