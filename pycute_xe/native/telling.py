@@ -205,8 +205,8 @@ def regimes(kernel: Kernel) -> list[Regime]:
     """Return the regimes that the values of a kernel call for, those that tell most first."""
     arrays = [o.name for o in kernel.inputs if o.modes and o.value_type.kind == "float"]
     maps = [s.value for s in kernel.statements() if isinstance(s, Map)]
-    every = [part for value in maps for part in _within(value)]
-    numbers = sorted({abs(x.value) for x in every if isinstance(x, Const)})
+    expressions = [part for value in maps for part in _within(value)]
+    numbers = sorted({abs(x.value) for x in expressions if isinstance(x, Const)})
     numbers = [x for x in numbers if isfinite(x) and (0 < x < 0.1 or 4 < x < 2.0**24)]
     out = [Regime("far", "", -FAR)]
     out += [Regime("far", name, -FAR) for name in arrays if len(arrays) > 1]
@@ -216,7 +216,9 @@ def regimes(kernel: Kernel) -> list[Regime]:
     for number in numbers[:_MOST_CONSTANTS]:
         names = ["", *arrays] if len(arrays) > 1 else [""]
         out += [Regime("scaled", name, by) for name in names for by in (sqrt(number), number)]
-    if any(isinstance(x, Apply) and x.function in COMPARING | MASKING | CHOOSING for x in every):
+    if any(
+        isinstance(x, Apply) and x.function in COMPARING | MASKING | CHOOSING for x in expressions
+    ):
         out += [Regime("ties")]
     converted = [s for s in kernel.statements() if isinstance(s, Convert)]
     ends = {ends[1] for s in converted if (ends := _narrowed(kernel, s)) is not None}

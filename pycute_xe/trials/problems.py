@@ -59,9 +59,9 @@ __all__ = [
     "conditions",
     "problems",
     "unmet",
-    "edge_sizes",
-    "least_edges",
     "looked_up",
+    "tile_of",
+    "with_trips",
     "telling_sizes",
     "trips_wanted",
     "DATA",
@@ -326,77 +326,11 @@ def telling_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
     >>> telling_sizes(gemm, {})
     {'M': 387, 'N': 643, 'K': 115}
     """
-    units = {name: _unit(kernel, name) for name in extents_of(kernel)}
+    units = {name: tile_of(kernel, name) for name in extents_of(kernel)}
     counted = [n for _, count in kernel.grid for n in sorted(count.names & {*units})]
     more = {n: i for i, n in enumerate(n for n in dict.fromkeys(counted) if units[n] > 1)}
     sizes = {n: unit + unit // 2 + 3 + unit * more.get(n, 0) for n, unit in units.items()}
-    return _with_trips(kernel, sizes, fixed, units)
-
-
-def edge_sizes(kernel: Kernel) -> list[dict[str, int]]:
-    """Return sizes one above, at and one below whole tiles of every mode, with trips enough.
-
-    Law: any two sizes differ in one of the three at least, and so do the numbers of work-groups
-    along any two axes of the grid: a size or an axis that stands for another shows.
-
-    >>> import pycute_xe as cx
-    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
-    >>> for sizes in edge_sizes(gemm):
-    ...     print(sizes)
-    {'M': 257, 'N': 257, 'K': 97}
-    {'M': 256, 'N': 512, 'K': 128}
-    {'M': 255, 'N': 255, 'K': 127}
-    """
-    units = {name: _unit(kernel, name) for name in extents_of(kernel)}
-    lists: list[dict[str, int]] = []
-    for step in (1, 0, -1):
-        near = {name: max(1, unit + step) for name, unit in units.items()}
-        lists.append(_with_trips(kernel, near, {}, units))
-    counted = [n for _, count in kernel.grid for n in sorted(count.names & {*units})]
-    known: list[str] = []
-    for name in dict.fromkeys((*counted, *units)):
-        known.append(name)
-        longer = (
-            [sizes | {name: sizes[name] + units[name] * more}
-             for sizes, more in zip(lists, code, strict=True)]
-            for code in _TILES_MORE
-        )  # fmt: skip
-        apart = [each for each in longer if _are_distinct(kernel, known, each)]
-        lists = min(apart or [lists], key=partial(_groups, kernel))
-    return lists
-
-
-def least_edges(kernel: Kernel) -> dict[str, int]:
-    """Return sizes one below the tile of every mode, with trips enough; 1 for axes of the grid.
-
-    >>> import pycute_xe as cx
-    >>> least_edges(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2))
-    {'M': 255, 'N': 255, 'K': 127}
-    """
-    units = {name: _unit(kernel, name) for name in extents_of(kernel)}
-    alone = {name for name in units if any(count == Index(name) for _, count in kernel.grid)}
-    near = {n: 1 if n in alone else max(1, unit - 1) for n, unit in units.items()}
-    return _with_trips(kernel, near, {}, units)
-
-
-_TILES_MORE = ((0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 1), (0, 2, 0), (0, 2, 1))
-"""How many tiles more a size may have above, at and below whole tiles."""
-
-
-def _are_distinct(kernel: Kernel, names: list[str], lists: list[dict[str, int]]) -> bool:
-    """Whether sizes differ in one of some lists, and so do axes of the grid that they count."""
-    extents = [tuple(sizes[name] for sizes in lists) for name in names]
-    axes = dict.fromkeys(
-        count for _, count in kernel.grid if count.names <= {*names} and not count.looked_up
-    )
-    counts = [tuple(count.at(sizes) for sizes in lists) for count in axes if count.names]
-    return all(len({*each}) == len(each) for each in (extents, counts))
-
-
-def _groups(kernel: Kernel, lists: list[dict[str, int]]) -> int:
-    """Return how many work-groups some problems have; those that tables count are left out."""
-    axes = [count for _, count in kernel.grid if not count.looked_up]
-    return sum(prod(count.at(sizes) for count in axes) for sizes in lists)
+    return with_trips(kernel, sizes, fixed, units)
 
 
 def looked_up(kernel: Kernel) -> frozenset[str]:
@@ -406,9 +340,10 @@ def looked_up(kernel: Kernel) -> frozenset[str]:
     return frozenset(x.operand for index in indices for x in index.looked_up)
 
 
-def _with_trips(
+def with_trips(
     kernel: Kernel, sizes: dict[str, int], fixed: Mapping[str, int], units: Mapping[str, int]
 ) -> dict[str, int]:
+    """Return sizes at which every loop has the trips of `trips_wanted`, as far as they are free."""
     sizes |= dict(fixed)
     for loop, outer in _loops(kernel.body, {}):
         names = (loop.stop.names & set(kernel.sizes)) - fixed.keys()
@@ -444,7 +379,7 @@ def _divisors(index: Index, var: str) -> Iterator[int]:
             yield from (atom.divisor * inner for inner in _divisors(atom.index, var))
 
 
-def _unit(kernel: Kernel, size: str) -> int:
+def tile_of(kernel: Kernel, size: str) -> int:
     """Return how many elements of a mode make a tile: the largest of small divisors; 1 for none."""
     counts = [count for _, count in kernel.grid]
     counts += [i for s in kernel.statements() for i in s.touched.indices]

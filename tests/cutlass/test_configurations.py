@@ -17,7 +17,7 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.cli import main
-from pycute_xe.cli.files import read_document
+from pycute_xe.cli.files import read_subject
 from pycute_xe.converting import convert
 from pycute_xe.cutlass import from_cute
 from pycute_xe.cutlass.configuration import CutlassType, templates
@@ -358,7 +358,7 @@ def test_the_kernel_of_a_text_may_be_followed_by_other_declarations(
     assert from_cutlass(block() + more) == from_cutlass(block())
     file = tmp_path / "gemm.hpp"
     file.write_text(block() + more, encoding="utf-8")
-    assert read_document(str(file)) == from_cutlass(block())
+    assert read_subject("verify", str(file)) == from_cutlass(block())
 
 
 def test_declarations_that_a_kernel_does_not_use_may_be_unknown() -> None:

@@ -17,7 +17,7 @@ import pycute_xe as cx
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.allowing import allowances, roundings, tolerance
 from pycute_xe.native.trying import apart
-from pycute_xe.trials.problems import edge_sizes
+from pycute_xe.trials.edge_sizes import edge_sizes
 
 
 def gemm(epilogue: str | None = None, d_type: str = "f32") -> Kernel:
@@ -28,7 +28,7 @@ def gemm(epilogue: str | None = None, d_type: str = "f32") -> Kernel:
 def test_sizes_lie_around_each_tile_with_trips_enough() -> None:
     assert edge_sizes(gemm()) == [
         {"M": 33, "N": 65, "K": 97},
-        {"M": 32, "N": 64, "K": 128},
+        {"M": 32, "N": 128, "K": 128},  # not a square grid
         {"M": 31, "N": 63, "K": 127},
     ]
 
@@ -141,5 +141,9 @@ def test_nans_are_equal_and_zeros_of_both_signs() -> None:
 
     assert wrong([np.nan, -0.0, 1.0]) == []
     assert wrong([np.nan, 0.0, 1.5]) == ["1 of 3 elements differ, D[0, 2] is 1.5 instead of 1.0"]
+    infinite = {"D": np.array([[np.inf, -np.inf, 1.0]], np.float32)}
+    beside = {"D": np.array([[np.inf, -np.inf, 2.0]], np.float32)}
+    (apart_,) = apart(gemm(), infinite, beside, {"D": 2.0**-19})
+    assert apart_.element == "D[0, 2]"
     (words,) = wrong([2.0, 0.0, 1.0], 2.0**-19)
     assert "D[0, 0] is 2.0 instead of nan" in words
