@@ -66,12 +66,13 @@ _dealt = lru_cache(maxsize=128)(dealt_tiles)
 @lru_cache(maxsize=128)
 def _drawn_first(kernel: Kernel) -> Kernel | None:
     """Return a kernel to which its tickets are given; None where it draws them later on."""
-    takes = [s for s in kernel.body if isinstance(s, FetchAdd)]
-    rest = tuple(s for s in kernel.body if not isinstance(s, FetchAdd))
+    bare = kernel.without_claims()
+    takes = [s for s in bare.body if isinstance(s, FetchAdd)]
+    rest = tuple(s for s in bare.body if not isinstance(s, FetchAdd))
     if not takes or kernel.body[: len(takes)] != tuple(takes):
         return None
     counters, into = {s.operand for s in takes}, {s.into for s in takes}
-    inner = replace(kernel, body=rest, computes=None)
+    inner = replace(bare, body=rest)
     looked = {x.operand for s in takes for i in (*s.at, *s.place) for x in i.looked_up}
     kept = {kernel.operand(n).role for n in into} <= {"scratch", "out"}
     if takes_tickets(inner) or not kept or looked & into or any(misused(kernel, s) for s in takes):

@@ -146,7 +146,7 @@ class Rounding:
 
     def moved(self, by: float) -> Kernel:
         """Return the kernel with so much added to what is converted; it claims nothing."""
-        kernel = replace(self.kernel, computes=None)
+        kernel = self.kernel.without_claims()
         names = {f.name for f in kernel.fragments}
         for one in self.conversions:
             source = kernel.fragment(one.source)

@@ -247,7 +247,7 @@ def _negated(
             ]
     for what, one, operands in changed[:MOST_SIGNS]:
         try:
-            yield what, again(replace(one, computes=None), operands)
+            yield what, again(one.without_claims(), operands)
         except CuteError:
             continue  # not a kernel any more
 

@@ -48,9 +48,9 @@ def slips(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     accumulated, and what a conversion does beyond half of a narrow type's range. Conditions on
     statements are left out: messages that are sent or missing show these.
     """
-    unclaimed, seen = replace(kernel, computes=None), set[str]()
-    for statement in kernel.statements():
-        for words, changed in _changes(kernel, statement):
+    unclaimed, seen = kernel.without_claims(), set[str]()
+    for statement in unclaimed.statements():
+        for words, changed in _changes(unclaimed, statement):
             key = f"{', '.join(statement.touched.writes)}: {words}"
             if key in seen:
                 continue

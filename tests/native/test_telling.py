@@ -30,6 +30,12 @@ LAYERS = [
 ]
 
 
+@pytest.mark.parametrize("name", sampled(CASES, 6, ("delta rule",)))
+def test_slips_are_kernels_that_claim_nothing(name: str) -> None:
+    for _, slip in slips(CASES[name].make()[0]):
+        assert slip.computes is None
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_no_axis_and_no_size_stands_for_another(name: str) -> None:
     kernel = CASES[name].make()[0]

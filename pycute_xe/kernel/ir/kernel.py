@@ -122,6 +122,19 @@ class Kernel(Program):
             )
         return replace(self, body=body)
 
+    def without_claims(self) -> Kernel:
+        """Return the kernel that does the same and claims nothing, of its outputs or its loops.
+
+        What a loop holds may speak of states that ``computes`` alone defines, so both go together.
+
+        >>> import pycute_xe as cx
+        >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+        >>> bare = cx.kernel.gemm(mma).without_claims()
+        >>> bare.computes is None, bare.loop("k").holds
+        (True, ())
+        """
+        return replace(self, body=_unclaimed(self.body), computes=None)
+
     def __str__(self) -> str:
         """A readable listing: operands, what is computed, registers, statements."""
         return listing(self)
@@ -138,6 +151,19 @@ def _replaced(
             out.append(replace(statement, body=_replaced(statement.body, old, by)))
         else:
             out.append(statement)
+    return tuple(out)
+
+
+def _unclaimed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    out: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Loop():
+                out.append(replace(statement, body=_unclaimed(statement.body), holds=()))
+            case If():
+                out.append(replace(statement, body=_unclaimed(statement.body)))
+            case _:
+                out.append(statement)
     return tuple(out)
 
 

@@ -78,7 +78,7 @@ def _any(kernel: Kernel) -> Kernel:
     values = {name: Index(f"of_{name}") if name in counts else Index() for name in FIELDS}
     grid = tuple((f"of_{name}", count) for name, count in counts.items())
     body = _without_waits(_with_values(turns.body, values))
-    return replace(_with(kernel, grid, body, ("work", "count", "locks")), computes=None)
+    return _with(kernel, grid, body, ("work", "count", "locks")).without_claims()
 
 
 def _by_usual_names(kernel: Kernel, make: Callable[[Kernel], Kernel]) -> Kernel:
