@@ -37,6 +37,7 @@ from pycute_xe.kernel.spec.functions import CHOOSING, GREATEST_OR_LEAST
 from pycute_xe.kernel.spec.roundings import watching
 from pycute_xe.kernel.spec.unnamed import with_nan_behind
 from pycute_xe.machine import Trace
+from pycute_xe.machine.trace import DeadlockFault
 from pycute_xe.trials.edge_tables import are_there_tables
 from pycute_xe.trials.problems import (
     INEXACT,
@@ -275,7 +276,10 @@ def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
             machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
         except (MachineError, KernelError, InputError) as fault:
             words = f"at {_at(sizes)}, with {asked.words}: {fault.condition}"
-            place = _place(asked, "bounds", fault.condition, "")
+            # What waits for ever stores nothing: other faults are of a message or a register.
+            stuck = isinstance(fault, DeadlockFault)
+            claim = f"{kernel.outputs[0].name} values" if stuck else "bounds"
+            place = _place(asked, claim, fault.condition, "")
             return Contradiction("", words, place, refused=not isinstance(fault, MachineError))
         for operand in kernel.outputs:
             differing = _differs(asked, machine, operand.name, part, at)
@@ -481,7 +485,8 @@ def _undecided_tried(
         return proofs
     left = [proof.property for proof in proofs if proof.answer == "undecided"]
     never = f"{place.output} coverage"  # where what is stored is right, it is not stored
-    shown_by = left[:1] if place.faults else [n for n in left if n in (place.claim, never)][-1:]
+    named = [n for n in left if n in (place.claim, never)]
+    shown_by = named[-1:] or (left[-1:] if place.faults else [])
     return tuple(
         replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
                 reason="")

@@ -322,8 +322,8 @@ COUNTED = [
         claim=Where(M + N, number(1), FLAG + 2, FLAG + 1)), True, ONE_TILE),
     Attack("an atomic beside an await", lambda: flags(
         first(Fill("y", 1), AtomicStore(ROW.copy, "flags", PLACE, "y")),
-        at_last(Await("flags", CORNER, number(1))), claim=FLAG + 1), True, ONE_TILE,
-        filled_with(0)),
+        at_last(Await("flags", CORNER, number(1))), claim=FLAG + 1), False, ONE_TILE,
+        filled_with(-1)),
     Attack("signals of two", lambda: flags(
         Signal("flags", CORNER, number(1)), claim=Where(M + N, number(1), FLAG + 2, FLAG)), True,
         ONE_TILE),
