@@ -281,14 +281,14 @@ def _run(
     except OSError as error:
         condition = f"{program} cannot be started: {error.strerror}"
         raise ToolError("compile", {"program": program}, condition, "install it anew") from error
-    if process.returncode in _STOPPED:
+    if process.returncode == -_SIGXCPU:
         condition = f"{program} takes more than {_PROCESSOR_SECONDS} s of a processor"
         raise ToolError("compile", {"program": program}, condition, "use a smaller tile")
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-_STOPPED = (-9, -24)
-"""How a program ends that took more of a processor than it may: SIGKILL, SIGXCPU."""
+_SIGXCPU = 24
+"""The signal that ends what took more of a processor than it may; Windows has no name for it."""
 
 
 def _limit(process: int) -> None:
@@ -298,7 +298,8 @@ def _limit(process: int) -> None:
     except ImportError:
         return
     with suppress(OSError):  # it has ended already
-        prlimit(process, RLIMIT_CPU, (_PROCESSOR_SECONDS, _PROCESSOR_SECONDS))
+        # At a hard limit that is the same, the system may kill first: as where memory runs out.
+        prlimit(process, RLIMIT_CPU, (_PROCESSOR_SECONDS, _PROCESSOR_SECONDS + 60))
 
 
 def _detail(folder: str) -> str:
