@@ -359,6 +359,18 @@ def test_caching_pairs(op: str, target: str) -> None:
         assert legal or all(b.rule.startswith("caching-") for b in broken if b.level == "error")
 
 
+@pytest.mark.parametrize("target", [*TARGETS, "dg2"])
+def test_three_components_transposed_are_told_of_one_channel_everywhere(target: str) -> None:
+    broken = parse("lsc_load.ugm (M1, 8) V13:d32x3t flat[V12]:a64").check(target)
+    assert {rule.rule for rule in broken if rule.level == "error"} == {"transpose-exec"}
+    assert all("d32x3t" in rule.fix for rule in broken)
+
+
+def test_a_vector_in_registers_of_32_bytes_is_cut_where_one_of_them_begins() -> None:
+    cut = parse("lsc_load.ugm (M1, 8) V1:d64x8 flat[V12]:a64").check("dg2")
+    assert ["V1.256:d64x4" in rule.fix for rule in cut] == [True]
+
+
 def test_atomics_take_the_operands_of_the_table() -> None:
     """Of every atomic with 0, 1 and 2 operands, just the count of the table LscSubOp is legal."""
     for name, op in operations().items():

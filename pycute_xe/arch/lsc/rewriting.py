@@ -19,7 +19,7 @@ from pycute_xe.arch.lsc.fields import CACHINGS, VECTORS, DataType, data_register
 from pycute_xe.arch.lsc.legality import field_rules, message_facts
 from pycute_xe.arch.lsc.parts import MessageParts
 from pycute_xe.arch.rules import Broken
-from pycute_xe.arch.target import Target, get_target, targets
+from pycute_xe.arch.target import Target, message_target, targets
 from pycute_xe.errors import CuteError
 
 __all__ = ["hint", "same_elements", "wider"]
@@ -92,7 +92,7 @@ def _completed(message: M) -> M:
 
 def _exists(message: MessageParts, target: str) -> bool:
     """Whether a target has messages of this kind."""
-    facts = message_facts(message, get_target(target))
+    facts = message_facts(message, message_target(target))
     kinds = (rule for rule in field_rules("message", target) if rule.quantity == "kind")
     return not any(rule.is_broken(facts) for rule in kinds)
 
@@ -123,12 +123,29 @@ class _Search:
             return [message]
         if message.operation.kind not in ("load", "store") or message.op == "load_status":
             return None
-        for cut in (_runs, self._vectors, self._channels):
+        for cut in (self._runs, self._vectors, self._channels):
             with suppress(CuteError):
                 parts = [self.parts(piece) for piece in cut(message)]
                 if parts and all(part is not None for part in parts):
                     return [each for part in parts for each in part or ()]
         return None
+
+    def _runs(self, message: M) -> list[M]:
+        """A quad as vectors: one for each run of adjacent elements."""
+        data = message.data
+        if data.mask is None:
+            return []
+        channels, pieces, first = data.channels, list[M](), 0
+        op = message.op.removesuffix("_quad")
+        for i in range(1, len(channels) + 1):
+            if i < len(channels) and channels[i] == channels[i - 1] + 1:
+                continue
+            piece = replace(
+                message, op=op, data=DataType(data.size, i - first), address=_at(message, first)
+            )
+            pieces.append(_with_data(piece, first * self._component(message)))
+            first = i
+        return pieces
 
     def _vectors(self, message: M) -> list[M]:
         """Vectors of fewer elements, the longest that are taken first."""
@@ -137,9 +154,9 @@ class _Search:
             return []
         while at < count:
             fitting = [n for n in VECTORS if n <= count - at and n < count]
-            made = (_elements(message, at, n) for n in sorted(fitting, reverse=True))
+            made = (self._elements(message, at, n) for n in sorted(fitting, reverse=True))
             piece = next((piece for piece in made if piece is not None and self.takes(piece)), None)
-            piece = piece or _elements(message, at, 1)
+            piece = piece or self._elements(message, at, 1)
             if piece is None:
                 return []
             pieces.append(piece)
@@ -163,6 +180,22 @@ class _Search:
         address = replace(message.address, register=_later(message.address.register, apart))
         second = replace(message, exec_size=half, exec_mask=mask, address=address)
         return [replace(message, exec_size=half), _with_data(second, moved)]
+
+    def _elements(self, message: M, first: int, count: int) -> M | None:
+        """Some elements of the vector of each channel; None where no operand can name them."""
+        data, address = message.data, _at(message, first)
+        if message.operation.strided and address.pitch is None:
+            address = replace(address, pitch=data.elements * data.memory_bits // 8)
+        moved = first * (data.register_bits // 8 if data.transpose else self._component(message))
+        if moved % self.target.grf_bytes:
+            return None
+        piece = replace(message, data=replace(data, vector=count), address=address)
+        return _with_data(piece, moved)
+
+    def _component(self, message: MessageParts) -> int:
+        """The bytes of registers from one element of all channels to the next."""
+        count = data_registers(message.data, message.exec_size, self.target)
+        return count // message.data.elements * self.target.grf_bytes
 
 
 def _variants(message: M, target: Target) -> Iterator[M]:
@@ -211,45 +244,6 @@ def _order(message: MessageParts) -> Iterator[DataType]:
 
 
 # ------------------------------------------------------------ cutting
-
-
-def _runs(message: M) -> list[M]:
-    """A quad as vectors: one for each run of adjacent elements."""
-    data = message.data
-    if data.mask is None:
-        return []
-    channels, pieces, first = data.channels, list[M](), 0
-    op = message.op.removesuffix("_quad")
-    for i in range(1, len(channels) + 1):
-        if i < len(channels) and channels[i] == channels[i - 1] + 1:
-            continue
-        piece = replace(
-            message, op=op, data=DataType(data.size, i - first), address=_at(message, first)
-        )
-        pieces.append(_with_data(piece, first * _component(message)))
-        first = i
-    return pieces
-
-
-def _elements(message: M, first: int, count: int) -> M | None:
-    """Some elements of the vector of each channel; None where no operand can name them."""
-    data, address = message.data, _at(message, first)
-    if message.operation.strided and address.pitch is None:
-        address = replace(address, pitch=data.elements * data.memory_bits // 8)
-    moved = first * (data.register_bits // 8 if data.transpose else _component(message))
-    if moved % _GRF:
-        return None
-    piece = replace(message, data=replace(data, vector=count), address=address)
-    return _with_data(piece, moved)
-
-
-_GRF = 64
-
-
-def _component(message: MessageParts) -> int:
-    """The bytes of registers from one element of all channels to the next."""
-    data = message.data
-    return data_registers(data, message.exec_size, "bmg") // data.elements * _GRF
 
 
 def _at(message: MessageParts, element: int) -> Any:
