@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pycute_xe.algebra.compose import composition
+from pycute_xe.algebra.compose import composition, filter_zeros
 from pycute_xe.algebra.inverse import right_inverse
 from pycute_xe.algebra.product import raked_product
 from pycute_xe.algebra.relations import is_bijective
 from pycute_xe.errors import CoordError, DivisibilityError, RankError, ShapeError
-from pycute_xe.int_tuple import product_each
+from pycute_xe.int_tuple import leaves, product_each
 from pycute_xe.layout import Layout, as_layout, has_symbols, size, slice_and_offset
 from pycute_xe.layout.core import moves
 from pycute_xe.signatures import typed
@@ -54,7 +54,7 @@ def make_layout_image_mask(layout: Layout, coord: Coord, mode: int) -> int:
     Law: bit ``o`` is set where ``layout`` maps ``coord``, with some index in place of its entry
     ``mode``, to ``o``. Raises `CoordError` for a coordinate of other modes, `RankError` for a mode
     that the layout lacks, `ShapeError` for offsets that are not 0 to 15. CuTe DSL: same name, whose
-    result is a signed number of 16 bits. C++: ``create_mask``-like loops of multicast copies.
+    result is a signed number of 16 bits. C++: ``create_tma_multicast_mask``.
 
     >>> bin(make_layout_image_mask(Layout((2, 4), (1, 2)), (1, 0), 1))
     '0b10101010'
@@ -72,9 +72,12 @@ def make_layout_image_mask(layout: Layout, coord: Coord, mode: int) -> int:
         raise ShapeError("make_layout_image_mask", given, wrong, fix)
     cut = tuple(None if i == mode else entry for i, entry in enumerate(coord))
     line, start = slice_and_offset(cut, whole)
-    places = {start + line(i) for i in range(min(size(line), MASK_BITS + 1))}
-    if min(places) < 0 or max(places) >= MASK_BITS or size(line) > MASK_BITS:
-        wrong = f"the offsets reach {max(places)}, and a mask has bits 0 to {MASK_BITS - 1}"
-        fix = f"use a layout and a coordinate whose offsets stay below {MASK_BITS}"
+    steps = filter_zeros(line)  # as many as the offsets allow, however long the mode is
+    modes = zip(leaves(steps.shape), leaves(steps.stride), strict=True)
+    ends = [(extent - 1) * by for extent, by in modes]
+    least, most = (start + sum(pick(0, end) for end in ends) for pick in (min, max))
+    if least < 0 or most >= MASK_BITS:
+        wrong = f"the offsets go from {least} to {most}, and a mask has bits 0 to {MASK_BITS - 1}"
+        fix = f"use a layout and a coordinate whose offsets are 0 to {MASK_BITS - 1}"
         raise ShapeError("make_layout_image_mask", given, wrong, fix)
-    return sum(1 << place for place in places)
+    return sum(1 << place for place in {start + steps(i) for i in range(size(steps))})

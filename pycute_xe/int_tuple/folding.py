@@ -7,6 +7,7 @@ from typing import Any
 
 from pycute_xe.errors import CongruenceError, DivisibilityError
 from pycute_xe.int_tuple.indexing import product, shape_div
+from pycute_xe.int_tuple.nesting import congruent, flatten_tuple
 from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, at_most, is_tuple
 
@@ -157,18 +158,12 @@ def colex_less(left: IntTuple, right: IntTuple) -> bool:
 
 def _precedes(operation: str, left: IntTuple, right: IntTuple, step: int) -> bool:
     """Compare from the entry that moves slowest on: the first, or with a step of -1 the last."""
-    if not is_tuple(left) and not is_tuple(right):
-        return bool(left < right)
-    if not is_tuple(left) or not is_tuple(right) or len(left) != len(right):
+    if not congruent(left, right):
         raise CongruenceError(
             operation,
             {"left": left, "right": right},
             "the two nest differently",
             "compare coordinates of one shape",
         )
-    for one, another in zip(left[::step], right[::step], strict=True):
-        if _precedes(operation, one, another, step):
-            return True
-        if _precedes(operation, another, one, step):
-            return False
-    return False
+    ones, others = flatten_tuple(left)[::step], flatten_tuple(right)[::step]
+    return next((bool(a < b) for a, b in zip(ones, others, strict=True) if a != b), False)

@@ -40,6 +40,11 @@ def test_a_mask_has_the_offsets_of_a_line(data: st.DataObject) -> None:
     assert laws.make_layout_image_mask(layout, coord, mode, mask) is None
 
 
+def test_a_mode_that_repeats_an_offset_may_be_long() -> None:
+    assert cx.make_layout_image_mask(Layout((20, 4), (0, 1)), (3, 2), 0) == 0b100
+    assert cx.make_layout_image_mask(Layout((20, 4), (0, -1)), (3, 0), 0) == 1
+
+
 def test_a_tiled_copy_of_offsets_has_each_where_memory_has_it() -> None:
     for memory in (Layout((8, 64), (64, 1)), Layout((64, 8)), Layout((8, 64), (72, 1))):
         fast = 1 if memory.stride[1] == 1 else 0

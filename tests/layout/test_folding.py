@@ -64,3 +64,20 @@ def test_what_is_taken_and_what_is_left_multiply_to_the_size(divisor: int) -> No
 def test_other_nestings_are_rejected(call: object) -> None:
     with pytest.raises(CongruenceError):
         call()
+
+
+def test_the_order_of_deep_coordinates_takes_one_look_at_each_leaf() -> None:
+    looks = 0
+
+    class Leaf(int):
+        def __lt__(self, other: int) -> bool:
+            nonlocal looks
+            looks += 1
+            return int(self) < int(other)
+
+    deep: object = Leaf(0)
+    for _ in range(24):
+        deep = (deep, Leaf(0))
+    assert not cx.lex_less(deep, deep)
+    assert not cx.colex_less(deep, deep)
+    assert looks <= 2 * 25
