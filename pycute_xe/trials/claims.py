@@ -91,10 +91,14 @@ def claim_words(copy: object, row: object, column: object, order: ValueOrder) ->
     >>> claim_words("a copy", "v", "t", "layout")
     'a copy, row v, column t, values in the order of its layout'
     """
-    ordered = f"values in the order of its {order}"
-    if row is None:
-        return f"{copy}" if order == "registers" else f"{copy}, {ordered}"
-    return f"{copy}, row {row}, column {column}, {ordered}"
+    formula = "" if row is None else f", row {row}, column {column}"
+    match order:
+        case "registers" if not formula:
+            return f"{copy}"
+        case "registers" | "layout":
+            return f"{copy}{formula}, values in the order of its {order}"
+        case _:
+            assert_never(order)
 
 
 def failed(name: str, statement: str, wrong: Counterexample) -> Proof:

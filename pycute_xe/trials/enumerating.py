@@ -13,7 +13,7 @@ from typing import Any
 
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import ValueOrder
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.register_picture import SUBGROUP, UNITS
 from pycute_xe.bulk import entries
 from pycute_xe.clock import stopwatch
 from pycute_xe.comparing.atom_arguments import direction
@@ -125,7 +125,7 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
     prefetch = isinstance(atom, (CopyAtom, LegacyCopyAtom)) and direction(atom) == "prefetch"
     own = 0 if prefetch else max(copy.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
-    if unit != own and (unit not in (8, 16, 32, 64) or unit % bits):
+    if unit != own and (unit not in UNITS or unit % bits):
         wrong = f"registers are not read in units of {unit} bits where values have {bits}"
         raise InputError("verify", {"unit_bits": unit}, wrong, "use 8, 16, 32 or 64")
     return _Claim(copy, shape, places, unit, prefetch)

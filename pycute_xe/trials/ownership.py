@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from pycute_xe.arch import get_target
 from pycute_xe.atom import LinearCopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import BlockAnswers, ValueOrder
 from pycute_xe.atom.formula import parts_of
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, UNITS
 from pycute_xe.bulk import table
 from pycute_xe.clock import stopwatch
 from pycute_xe.cutlass import LegacyCopyAtom
@@ -140,12 +141,18 @@ def _claimed(
     bits = atom.value_type.bits
     own = 0 if is_prefetch(atom) else max(copy.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
-    if unit != own and (unit not in (8, 16, 32, 64) or unit % bits):
+    if unit != own and (unit not in UNITS or unit % bits):
         wrong = f"registers are not read in units of {unit} bits where values have {bits}"
         raise InputError("verify", {"unit_bits": unit}, wrong, "use 8, 16, 32 or 64")
     turned = isinstance(copy, LegacyCopyAtom) and copy.place_in_memory(0, 1) == (1, 0)
     memory = places[..., ::-1] if turned else places
-    slots = _slots(copy, places.shape[1], unit) if order == "layout" else None
+    match order:
+        case "layout":
+            slots = _slots(copy, places.shape[1], unit)
+        case "registers":
+            slots = None
+        case _:
+            assert_never(order)
     if slots is not None:
         formula = _formula(_in_registers(memory, slots))
     else:

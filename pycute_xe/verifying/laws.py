@@ -53,9 +53,9 @@ __all__ = [
     "as_computed",
     "as_stored",
     "is_number",
+    "lowest_bits",
     "reduced",
     "rounded",
-    "wrapped",
 ]
 
 UNDEFINED = "what was never written"
@@ -96,7 +96,7 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
 def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
     """Return a function of which little is known: it is left out where it changes nothing."""
     if name.startswith(LOWEST_BITS):
-        return _lowest_bits(as_numeric(name.removeprefix(LOWEST_BITS)), arguments[0])
+        return lowest_bits(as_numeric(name.removeprefix(LOWEST_BITS)), arguments[0])
     if name == "abs" and span(arguments[0]).low >= 0:
         return arguments[0]
     normal = simplified(name, arguments[0], _applied) if len(arguments) == 1 else None
@@ -269,8 +269,8 @@ def _clipped_family(to: Numeric, term: Term, sign: float) -> Term:
     return replace(term, scale=sign * value[0].scale) if kept else term
 
 
-def _lowest_bits(to: Numeric, formula: Formula) -> Formula:
-    """Return the integers of a type that have the lowest bits of others.
+def lowest_bits(to: Numeric, formula: Formula) -> Formula:
+    """Return the integers of a type that have the lowest bits of others: what a register keeps.
 
     Sums and products of lowest bits have those of the sums and products.
     """
@@ -283,21 +283,14 @@ def _lowest_bits(to: Numeric, formula: Formula) -> Formula:
     return call(f"{LOWEST_BITS}{to}", formula)
 
 
-def as_computed(
-    name: str, arguments: tuple[Formula, ...], naming_wraps: bool
-) -> tuple[Formula, ...]:
+def as_computed(name: str, arguments: tuple[Formula, ...], wraps: bool) -> tuple[Formula, ...]:
     """Return integer arguments of a function as 64 bits hold them, where integers wrap.
 
     Sums and products may take them before: their lowest bits are the same.
     """
-    if not naming_wraps or name in ("add", "mul") or name.startswith(LOWEST_BITS):
+    if not wraps or name in ("add", "mul") or name.startswith(LOWEST_BITS):
         return arguments
-    return tuple(_lowest_bits(WIDEST, a) if span(a).whole else a for a in arguments)
-
-
-def wrapped(to: Numeric, formula: Formula) -> Formula:
-    """Return what a register of integers keeps of a formula."""
-    return _lowest_bits(to, formula)
+    return tuple(lowest_bits(WIDEST, a) if span(a).whole else a for a in arguments)
 
 
 # ---------------------------------------------------------------------- cases of conditions
@@ -365,7 +358,7 @@ def _exponential(name: str, argument: Formula) -> Formula:
 def _product(left: Formula, right: Formula) -> Formula:
     """Return a product, exponentials of one kind in a term put together."""
     out = LIMITS.check(multiply(left, right))
-    return add(*(squares_joined(_together(term)) for term in out))
+    return add(*(squares_joined(_together(term), _applied) for term in out))
 
 
 def _together(term: Term) -> Term:

@@ -51,7 +51,7 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.joining import Together
-from pycute_xe.verifying.laws import as_stored, wrapped
+from pycute_xe.verifying.laws import as_stored, lowest_bits
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.making import with_tables
@@ -307,7 +307,7 @@ class Questions(Loading, Counting):
         wanted = claimed(claim.value, self.space.naming, names, numeric)
         wanted = collapsed(points, wanted)
         if self.space.naming.wraps and numeric.kind != "float":
-            return wrapped(numeric, actual), wrapped(numeric, wanted)
+            return lowest_bits(numeric, actual), lowest_bits(numeric, wanted)
         return as_stored(numeric, actual), as_stored(numeric, wanted)
 
     def _wrong_at_last(self, output: str) -> Failure | None:

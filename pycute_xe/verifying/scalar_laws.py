@@ -65,7 +65,7 @@ def one_over(divisor: Formula, apply: Apply) -> Formula:
     return out
 
 
-def squares_joined(term: Term) -> Formula:
+def squares_joined(term: Term, apply: Apply) -> Formula:
     """Return a term in which products of a function with itself are what its row says of them."""
     atoms = list(term.atoms)
     squares = ONE
@@ -77,7 +77,8 @@ def squares_joined(term: Term) -> Formula:
         for _ in range(atoms.count(atom) // 2):
             atoms.remove(atom)
             atoms.remove(atom)
-            squares = multiply(squares, functions.evaluated(law, _product, atom.arguments[0]))
+            square = functions.evaluated(law, apply, atom.arguments[0])
+            squares = multiply(squares, _applied(square))
     if len(atoms) == len(term.atoms):
         return (term,)
     (square,) = squares
@@ -89,13 +90,6 @@ def squares_joined(term: Term) -> Formula:
             atoms=(*atoms, *square.atoms),
         ),
     )
-
-
-def _product(name: str, left: Formula, right: Formula) -> Formula:
-    """The only function in laws of squares."""
-    if name != "mul":
-        raise NotImplementedError(name)
-    return multiply(left, right)
 
 
 def _applied(value: Formula | float) -> Formula:

@@ -54,9 +54,9 @@ from pycute_xe.verifying.laws import (
     UNDEFINED,
     applied,
     as_computed,
+    lowest_bits,
     reduced,
     rounded,
-    wrapped,
 )
 from pycute_xe.verifying.points import Naming, View
 from pycute_xe.verifying.refusing import undecided
@@ -365,7 +365,7 @@ def _typed(numeric: Numeric, formula: Formula) -> Formula:
 
 def _kept(naming: Naming, numeric: Numeric, formula: Formula) -> Formula:
     """Return what an accumulator keeps: of integers that wrap the lowest bits."""
-    return wrapped(numeric, formula) if naming.wraps and numeric.kind != "float" else formula
+    return lowest_bits(numeric, formula) if naming.wraps and numeric.kind != "float" else formula
 
 
 def _plus(left: str, right: str) -> str:
