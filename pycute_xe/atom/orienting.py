@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pycute_xe.atom.copy_answers import BlockAnswers, CopyAnswers, PlacedMessage
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, places_by_work_item
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, UNITS, Place, places_by_work_item
 from pycute_xe.bulk import entries, layout_of
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.layout import Layout, size
 
 __all__ = ["block_messages", "memory_modes", "parts_layout", "reading_unit"]
-
-_UNITS = (8, 16, 32, 64)
 
 
 def block_messages(atom: BlockAnswers) -> tuple[PlacedMessage, ...]:
@@ -117,9 +115,8 @@ def _claimed(tv: Layout, tile: tuple[int, ...], values: int, modes: tuple[int, i
 def _dealt_by_messages(atom: BlockAnswers) -> dict[int, Lanes]:
     """What the messages of an atom bring to work-items, by the width in which registers are read.
 
-    Widths go from that of a value to that of the atom.
-
-    Of a prefetch, which brings nothing, what its layouts say.
+    Widths go from that of a value to that of the atom. A prefetch brings nothing: of it, it is what
+    its layouts say.
     """
     picture, bits = atom.registers(), atom.value_type.bits
     if not picture.slots:
@@ -127,7 +124,7 @@ def _dealt_by_messages(atom: BlockAnswers) -> dict[int, Lanes]:
             bits: [[atom.place_in_memory(*place) for place in lane] for lane in atom.ownership()]
         }
     out: dict[int, Lanes] = {}
-    for unit in _UNITS:
+    for unit in UNITS:
         if unit % bits or unit > max(atom.unit_bits, bits):
             continue
         lanes = places_by_work_item(picture, unit)

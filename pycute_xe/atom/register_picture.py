@@ -25,7 +25,9 @@ __all__ = [
     "is_index",
     "picture_of",
     "places_in",
+    "slot_of_value",
     "slots_in",
+    "value_in",
 ]
 
 SUBGROUP = 16
@@ -124,15 +126,11 @@ class RegisterPicture:
 
     def shows(self, ownership: Sequence[Sequence[Place]], unit_bits: int) -> bool:
         """Tell whether work-items find their values in registers that are read in such units."""
-        slots, whole = self.slots, unit_bits // self.bits
-        if not slots:
-            return False
-        for work_item, owned in enumerate(ownership):
-            firsts = range(work_item * whole, len(slots), SUBGROUP * whole)
-            slots_in_order = tuple(chain.from_iterable(slots[i : i + whole] for i in firsts))
-            if slots_in_order[: len(owned)] != tuple(owned):
-                return False
-        return True
+        whole = unit_bits // self.bits
+        return bool(self.slots) and all(
+            _held(self.slots, work_item, whole)[: len(owned)] == tuple(owned)
+            for work_item, owned in enumerate(ownership)
+        )
 
     def register(self, index: int) -> tuple[Place | None, ...]:
         """Return the slots of one general register, lowest byte first.
@@ -210,9 +208,11 @@ class RegisterPicture:
         return self.unit_bits if unit_bits is None else self._checked(operation, unit_bits)
 
     def _owner(self, slot: int, unit_bits: int) -> tuple[int, int]:
-        per_unit = unit_bits // self.bits
-        unit, inside = divmod(slot, per_unit)
-        return unit % SUBGROUP, unit // SUBGROUP * per_unit + inside
+        return value_in(slot, unit_bits // self.bits)
+
+    def slots_in_unit(self, unit_bits: int) -> int:
+        """Return how many slots a unit has; raise `ShapeError` for units that slots do not fill."""
+        return self._checked("slots_in_unit", unit_bits) // self.bits
 
     def owner_of(self, row: int, col: int, unit_bits: int | None = None) -> tuple[int, int]:
         """Return (work-item, value) of an element, registers read in units of ``unit_bits``.
@@ -231,9 +231,7 @@ class RegisterPicture:
             raise CoordError(
                 "held_by", {"work_item": work_item}, "a subgroup has 16 work-items", "use 0 to 15"
             )
-        per_unit = self.unit_bits // self.bits
-        firsts = range(work_item * per_unit, len(self.slots), SUBGROUP * per_unit)
-        return tuple(place for i in firsts for place in self.slots[i : i + per_unit])
+        return _held(self.slots, work_item, self.unit_bits // self.bits)
 
     def owners(self, unit_bits: int | None = None) -> dict[Place, tuple[int, int]]:
         """Return element → (work-item, value), registers read in units of ``unit_bits``.
@@ -241,11 +239,7 @@ class RegisterPicture:
         Raises `ShapeError` for units that slots do not fill.
         """
         whole = self._unit("owners", unit_bits) // self.bits
-        row = SUBGROUP * whole  # values of one unit of every work-item
-        return {
-            place: (slot % row // whole, slot // row * whole + slot % whole)
-            for place, slot in self._slot_of.items()
-        }
+        return {place: value_in(slot, whole) for place, slot in self._slot_of.items()}
 
     def __str__(self) -> str:
         """One line a register: the elements from the lowest byte up, padding as dots."""
@@ -306,10 +300,32 @@ def places_by_work_item(
     >>> places_by_work_item(picture, 32)[3][:3]
     ((0, 3), (1, 3), (2, 3))
     """
-    lanes: list[list[Place | None]] = [[] for _ in range(SUBGROUP)]
-    for slot, place in enumerate(picture.slots):
-        lanes[picture.owner(slot, unit_bits)[0]].append(place)
-    return tuple(map(tuple, lanes))
+    whole = picture.slots_in_unit(unit_bits)
+    return tuple(_held(picture.slots, work_item, whole) for work_item in range(SUBGROUP))
+
+
+def value_in(slot: int, per_unit: int) -> tuple[int, int]:
+    """Return (work-item, value) of a slot, where so many slots are a unit.
+
+    >>> value_in(35, 2), slot_of_value(1, 3, 2)
+    ((1, 3), 35)
+    """
+    unit, inside = divmod(slot, per_unit)
+    return unit % SUBGROUP, unit // SUBGROUP * per_unit + inside
+
+
+def slot_of_value(work_item: int, value: int, per_unit: int) -> int:
+    """Return the slot of a work-item's value, where so many slots are a unit: see `value_in`."""
+    rounds, inside = divmod(value, per_unit)
+    return (rounds * SUBGROUP + work_item) * per_unit + inside
+
+
+def _held(
+    slots: tuple[Place | None, ...], work_item: int, per_unit: int
+) -> tuple[Place | None, ...]:
+    """Return what a work-item holds, in value order, where so many slots are a unit."""
+    firsts = range(work_item * per_unit, len(slots), SUBGROUP * per_unit)
+    return tuple(chain.from_iterable(slots[i : i + per_unit] for i in firsts))
 
 
 # ------------------------------------------------------------ placed message

@@ -9,7 +9,7 @@ from textwrap import wrap
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.atom.register_picture import UNITS, Place, RegisterPicture
 from pycute_xe.comparing.atom_arguments import (
     Copy,
     as_copy_atom,
@@ -37,7 +37,6 @@ Owners = Mapping[Place, tuple[Owner, ...]]
 STRIDE = "gmem_stride"
 """The parameter of an older name that no element's owner depends on."""
 
-_UNITS = (8, 16, 32, 64)
 _CHANNEL = 32
 
 
@@ -108,7 +107,7 @@ def _alone(picture: RegisterPicture | None, unit_bits: int | None) -> Owners:
 
 def _read(picture: RegisterPicture | None) -> Iterator[tuple[int, Owners]]:
     """The owners in registers that are read in units of each width."""
-    for unit in _UNITS if picture else ():
+    for unit in UNITS if picture else ():
         if picture and unit % picture.bits == 0:
             yield unit, _alone(picture, unit)
 

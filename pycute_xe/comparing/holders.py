@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, assert_never
@@ -11,7 +11,15 @@ from typing import Any, assert_never
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.register_picture import SUBGROUP, RegisterPicture, is_index
+from pycute_xe.atom.register_picture import (
+    SUBGROUP,
+    UNITS,
+    Place,
+    RegisterPicture,
+    is_index,
+    slot_of_value,
+    value_in,
+)
 from pycute_xe.cutlass import as_atom, get_atom
 from pycute_xe.errors import CoordError, CuteError, InputError, with_article
 from pycute_xe.layout import Layout, size
@@ -21,7 +29,6 @@ from pycute_xe.typing import is_tuple
 __all__ = ["ElementOwner", "Reading", "element_at", "owner"]
 
 _OPERANDS = {("m", "k"): "A", ("k", "n"): "B", ("m", "n"): "C"}
-_UNITS = (8, 16, 32, 64)
 AnyOwned = MmaAtom | TiledMma | TiledCopy | CopyAnswers
 
 
@@ -260,17 +267,11 @@ def _placed(record: ElementOwner, slot: int, bits: int, packed: int) -> ElementO
     """Return an owner with its place in registers, of a slot of so many bits."""
     register, first = divmod(slot * bits, 8 * grf_bytes())
     readings: list[Reading] = []
-    for unit in _UNITS:
+    for unit in UNITS:
         if unit % bits == 0:
-            round_, lane, inside = _split(slot, unit // bits)
             words = f"{packed} values of k, as VNNI packs them" if packed * bits == unit else ""
-            readings.append(Reading(unit, lane, round_ * (unit // bits) + inside, words))
+            readings.append(Reading(unit, *value_in(slot, unit // bits), words))
     return replace(record, register=register, first_bit=first, bits=bits, readings=tuple(readings))
-
-
-def _split(slot: int, per: int) -> tuple[int, int, int]:
-    unit, inside = divmod(slot, per)
-    return unit // SUBGROUP, unit % SUBGROUP, inside
 
 
 def _vnni(atom: Any, operand: str | None) -> int:
@@ -306,7 +307,7 @@ def _slots_of_mma(mma: TiledMma, operand: str, row: int, column: int) -> dict[in
     per = max(1, 8 // bits)
     out: dict[int, int] = {}
     for subgroup, lane, value in read.owner_of(operand, row, column):
-        out.setdefault(subgroup, (value // per * SUBGROUP + lane) * per + value % per)
+        out.setdefault(subgroup, slot_of_value(lane, value, per))
     return out
 
 
@@ -380,33 +381,61 @@ def element_at(
         fix = "write work_item=13, value=5, or register=1, byte=29"
         raise InputError("element_at", {"of": subject}, condition, fix)
     numbers = {"work_item": work_item, "value": value, "register": register, "byte": byte}
-    given = {
-        n: x for n, x in {**numbers, "bit": bit, "subgroup": subgroup}.items() if x is not None
-    }
-    if not all(is_index(x) and x >= 0 for x in given.values()):
+    numbers |= {"bit": bit, "subgroup": subgroup}
+    given = {name: number for name, number in numbers.items() if number is not None}
+    if not all(is_index(number) and number >= 0 for number in given.values()):
         raise CoordError("element_at", given, "a number is negative", "count from 0")
-    bits, place = _bits_of(subject, operand), None
     if register is not None and byte is not None:
-        if byte < grf_bytes() and bit < 8:
-            slot = ((register * grf_bytes() + byte) * 8 + bit) // bits
-            place = _in_slot(subject, operand, slot, subgroup)
-    elif work_item is not None and value is not None and work_item < SUBGROUP:
-        if unit_bits is None:
-            place = _of_layout(subject, operand, subgroup * SUBGROUP + work_item, value)
-        else:
-            if unit_bits not in _UNITS or unit_bits % bits:
-                condition = f"registers are not read in units of {unit_bits} bits"
-                raise InputError("element_at", {"unit_bits": unit_bits}, condition, "use 8 to 64")
-            per = unit_bits // bits
-            slot = (value // per * SUBGROUP + work_item) * per + value % per
-            place = _in_slot(subject, operand, slot, subgroup)
+        place = _at_byte(subject, operand, register, byte, bit, subgroup)
+    else:
+        place = _at_value(subject, operand, work_item or 0, value or 0, unit_bits, subgroup)
     if place is None:
         raise CoordError("element_at", given, "no element is there", "see registers()")
-    names = indices_of(operand)
-    at = tuple(zip(names, place, strict=True))
+    at = tuple(zip(indices_of(operand), place, strict=True))
     if not isinstance(subject, (TiledMma, TiledCopy)):
         return _in_atom(subject, operand, at)
-    return next(x for x in _in_tile(subject, operand, at) if x.subgroup == subgroup)
+    owners = [*_in_tile(subject, operand, at)]
+    own = next((one for one in owners if one.subgroup == subgroup), None)
+    if own is None:
+        others = ", ".join(str(one.subgroup) for one in owners)
+        element = ElementOwner(str(subject), operand, at, 0, 0).element
+        raise CoordError(
+            "element_at",
+            given,
+            f"registers of subgroup {subgroup} hold {element}, and the layout gives it to {others}",
+            "see verify()",
+        )
+    return own
+
+
+def _at_byte(
+    subject: AnyOwned, operand: str | None, register: int, byte: int, bit: int, subgroup: int
+) -> Place | None:
+    """Return the element in a byte of a register, else None."""
+    if byte >= grf_bytes() or bit > 7:
+        return None
+    slot = ((register * grf_bytes() + byte) * 8 + bit) // _bits_of(subject, operand)
+    return _in_slot(subject, operand, slot, subgroup)
+
+
+def _at_value(
+    subject: AnyOwned,
+    operand: str | None,
+    work_item: int,
+    value: int,
+    unit_bits: int | None,
+    subgroup: int,
+) -> Place | None:
+    """Return the element that a work-item's value is, by the layout or by registers, else None."""
+    bits = _bits_of(subject, operand)
+    if unit_bits is not None and (unit_bits not in UNITS or unit_bits % bits):
+        condition = f"registers are not read in units of {unit_bits} bits"
+        raise InputError("element_at", {"unit_bits": unit_bits}, condition, "use 8 to 64")
+    if work_item >= SUBGROUP:
+        return None
+    if unit_bits is None:
+        return _of_layout(subject, operand, subgroup * SUBGROUP + work_item, value)
+    return _in_slot(subject, operand, slot_of_value(work_item, value, unit_bits // bits), subgroup)
 
 
 def _demand_operand(subject: AnyOwned, operand: str | None) -> None:
@@ -428,19 +457,13 @@ def _bits_of(subject: AnyOwned, operand: Any) -> int:
             return subject.value_type.bits
 
 
-Place = tuple[int, int]
-
-
 def _of_layout(subject: AnyOwned, operand: Any, thread: int, value: int) -> Place | None:
     """Return the element that the layout gives to a value of a work-item, else None."""
     match subject:
-        case MmaAtom() | CopyAnswers():
-            owned = (
-                subject.ownership(operand) if isinstance(subject, MmaAtom) else subject.ownership()
-            )
-            return (
-                owned[thread][value] if thread < SUBGROUP and value < len(owned[thread]) else None
-            )
+        case MmaAtom():
+            return _owned(subject.ownership(operand), thread, value)
+        case CopyAnswers():
+            return _owned(subject.ownership(), thread, value)
         case TiledMma():
             place = _in_tiling(
                 _tv(subject, operand), subject.operand_tile(_part(operand)), thread, value
@@ -450,6 +473,11 @@ def _of_layout(subject: AnyOwned, operand: Any, thread: int, value: int) -> Plac
             return _in_tiling(subject.layout_tv_tiled, subject.tiler_mn, thread, value)
         case _:
             assert_never(subject)
+
+
+def _owned(ownership: Sequence[Sequence[Place]], thread: int, value: int) -> Place | None:
+    owned = ownership[thread] if thread < len(ownership) else ()
+    return owned[value] if value < len(owned) else None
 
 
 def _part(operand: str) -> str:
@@ -482,8 +510,7 @@ def _in_slot(subject: AnyOwned, operand: Any, slot: int, subgroup: int) -> Place
             return _slot_of(subject.registers(), slot)
         case TiledMma():
             per = max(1, 8 // subject.atom.operand_type(operand).bits)
-            unit, inside = divmod(slot, per)
-            lane, value = unit % SUBGROUP, unit // SUBGROUP * per + inside
+            lane, value = value_in(slot, per)
             read = _by_registers(subject)
             return _of_layout(read, operand, subgroup * SUBGROUP + lane, value)
         case TiledCopy():
@@ -506,7 +533,8 @@ def _in_messages(sent: TiledCopy, slot: int, subgroup: int) -> Place | None:
     start = _summed(subgroups(subgroup), messages(message))
     place = [0, 0]
     place[sent.y_mode], place[sent.x_mode] = inside_block
-    return place[0] + start[0], place[1] + start[1]
+    found = place[0] + start[0], place[1] + start[1]
+    return found if all(i < n for i, n in zip(found, sent.tiler_mn, strict=True)) else None
 
 
 def _by_registers(mma: TiledMma) -> TiledMma:

@@ -9,7 +9,6 @@ from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma, is_identity, make_tiled_mma
 from pycute_xe.atom.mma_atom import Operand
-from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.atom.tiled_mma import OPERAND_MODES
 from pycute_xe.drawing.accounts import Accounts, agreement
 from pycute_xe.drawing.images import (
@@ -56,7 +55,7 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
         atom.operand_shape(operand),
         places,
         picture,
-        tuple(u for u in (8, 16, 32, 64) if u % picture.bits == 0 and _shows(picture, places, u)),
+        atom.faithful_units(operand),
         _axes(name),
         lambda place: _element(name, _drawn(name, place)),
         _axes(name),
@@ -70,16 +69,6 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
     ]
     panels = accounts.panels()
     return Scene(f"{_title(name)} of {atom}", tuple(caption), panels)
-
-
-def _shows(picture: RegisterPicture, places: tuple[tuple[Place, ...], ...], unit_bits: int) -> bool:
-    """Whether registers read in units of a width hold what is said, values in order."""
-    owners = picture.owners(unit_bits)
-    return all(
-        owners.get(place) == (lane, value)
-        for lane, owned in enumerate(places)
-        for value, place in enumerate(owned)
-    )
 
 
 def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:

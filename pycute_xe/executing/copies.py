@@ -14,7 +14,7 @@ from pycute_xe.arch import Target
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.register_picture import SUBGROUP, RegisterPicture
+from pycute_xe.atom.register_picture import SUBGROUP, UNITS, RegisterPicture
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError
@@ -74,7 +74,7 @@ def run_copy(
         raise InputError("run", given, wrong, "name a narrower type of the values")
     own = max(copy.unit_bits, atom.value_type.bits) if lanes else copy.unit_bits
     unit = own if named.get("unit_bits") is None else named["unit_bits"]
-    fits = type(unit) is int and unit in (8, 16, 32, 64, own)
+    fits = type(unit) is int and unit in (*UNITS, own)
     if not fits or unit % atom.value_type.bits:
         wrong = f"registers are not read in units of {unit} bits where values have "
         wrong += f"{atom.value_type.bits}"
