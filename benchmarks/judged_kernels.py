@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import cache, partial
 from multiprocessing import Pool
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from compiled_kernels import drawn
@@ -95,7 +96,7 @@ def shows(kernel: Kernel, target: str, version: str, seed: int, draws: int = 12)
     for _draw in range(4 * draws):
         sizes = {name: int(rng.choice([1, 3, 15, 16, 17, 33, 47, 70, 100])) for name in names}
         by, around = rng.choice([1, 1e-3, 0, 40]), rng.choice([0, 0, -300, 300, -np.inf])
-        inputs = {o.name: _given(rng, o, sizes, by, around) for o in kernel.inputs}
+        inputs: dict[str, Any] = {o.name: _given(rng, o, sizes, by, around) for o in kernel.inputs}
         inputs |= {name: size for name, size in sizes.items() if name in kernel.sizes}
         try:
             said = cx.run(kernel, **inputs, executor="reference", target=target)
