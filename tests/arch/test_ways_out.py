@@ -6,16 +6,21 @@ import random
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
+from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.arch.dpas import DpasMessage, Register
 from pycute_xe.arch.rules import Broken, errors
+from pycute_xe.cutlass import shipped_names
+from pycute_xe.facts import rows
 
 TARGETS = ("pvc", "bmg")
+TOLD = (*TARGETS, "lnl", "ptl", "cri")
 FLAGS = ("transpose", "vnni")
 
 
@@ -101,3 +106,44 @@ def test_dpas(target: str) -> None:
 def test_a_pitch_below_the_width_is_told_a_pitch_that_messages_take() -> None:
     fixes = [b.fix for b in Surface(0, 130, 8, 128).broken_rules("bmg")]
     assert fixes == ["make width 132", "make pitch 144"]
+
+
+PRECISIONS = ("bf", "hf", "tf32", "s8", "u8", "s4", "u4", "s2", "u2", "bf8", "hf8", "e2m1", "u1")
+NAMED = re.compile(rf"\b({'|'.join(PRECISIONS)}|s1)\b")
+
+
+def offered(fix: str, pair: tuple[str, str]) -> list[tuple[str, str]]:
+    """The pairs of precisions that a way out in words names."""
+    if named := NAMED.findall(fix):
+        return [(each, each) for each in named]
+    of_8_bits = list(product(("s8", "u8"), repeat=2))
+    return of_8_bits if "8 bits" in fix else [(each, each) for each in pair] + of_8_bits
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "lnl", "ptl", "cri"])
+def test_precisions(target: str) -> None:
+    places = [Register(f"V{i + 1}") for i in range(4)]
+    met: set[str] = set()
+    for pair in product((*PRECISIONS, "s1"), repeat=2):
+        broken = DpasMessage(*pair, *places, 8, 8).check(target)
+        for one in broken:
+            found = [DpasMessage(*other, *places, 8, 8) for other in offered(one.fix, pair)]
+            rules = [{b.rule for b in message.check(target)} for message in found]
+            assert all(one.rule not in left for left in rules), (pair, one)
+            assert any(not left for left in rules), (pair, one)
+            met.add(one.rule)
+    refused = {row["id"] for row in rows("dpas", "refused") if target in row.get("targets", TOLD)}
+    assert met >= (refused - {"block-scaled"}) | {"pair"}
+
+
+def test_what_has_no_order_in_registers_has_the_one_of_its_layout() -> None:
+    met: set[str] = set()
+    for name in sampled(shipped_names(), 80, ("XE_2D_U16x1x32_LD_N",)):
+        atom: Any = cx.get_atom(name)
+        try:
+            atom.in_order("registers")
+        except cx.CuteError as refused:
+            met.add(refused.condition.partition(": ")[2])
+            assert 'order="layout"' in refused.fix or refused.fix.startswith("use ")
+            assert atom.in_order("layout")
+    assert len(met) >= 2

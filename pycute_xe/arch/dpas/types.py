@@ -162,8 +162,11 @@ def types_broken(
         refused = [r for r in _reasons("refused", target) if {src1, src2} & set(_names(r, "visa"))]
         if refused:
             return tuple(_broken(row, src1, src2) for row in refused)
-        unknown = _not_multiplied(src1, src2, target)
-        return unknown or tuple(_broken(row, src1, src2) for row in _reasons("pair", target))
+        if unknown := _not_multiplied(src1, src2, target):
+            return unknown
+        integers = all(as_numeric(numeric_name(src)).kind != "float" for src in (src1, src2))
+        about = (row for row in _reasons("pair", target) if row["integers"] == integers)
+        return tuple(_broken(row, src1, src2) for row in about)
     return tuple(
         _outside(combination, part, given)
         for part, given in (("dst", dst), ("src0", src0))
