@@ -26,7 +26,7 @@ from pycute_xe.atom.formula import parts_of
 from pycute_xe.bulk import layout_of
 from pycute_xe.converting import host_dtype
 from pycute_xe.cutlass.known_names import catalogue
-from pycute_xe.errors import CuteError, LegalityError
+from pycute_xe.errors import CuteError, LegalityError, ShapeError
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import numerics
@@ -146,17 +146,19 @@ def run_is_enumerated(copy: Any, rng: np.random.Generator) -> bool:
     """Run a copy on numbers; tell whether it moves what its executed messages do."""
     atom: Any = copy.atom if isinstance(copy, cx.TiledCopy) else copy
     held, memory = enumerated(copy), memory_of(copy)
+    blank = np.zeros(memory, host_dtype(copy.value_type))  # bits, that not every type takes for 0
+    nothing = float(blank.astype("f8").reshape(-1)[0])
     inside: Any = ((held >= 0) & (held < memory)).all(axis=-1)
     at = tuple(np.where(inside, held[..., i], 0) for i in (0, 1))
     if not atom.is_store:
         given = numbers(copy.value_type, memory, rng)
-        wanted = np.where(inside, given[at].astype("f8"), 0)
+        wanted = np.where(inside, given[at].astype("f8"), nothing)
         there = np.asarray(cx.run(copy, given)).astype("f8").reshape(wanted.shape)
         return bool((there == wanted).all())
     stored = numbers(copy.value_type, held.shape[:-1], rng)
     given = stored if isinstance(copy, cx.TiledCopy) else stored[0]
-    there = cx.run(copy, given, into=np.zeros(memory, host_dtype(copy.value_type)))
-    wanted = np.zeros(memory)
+    there = cx.run(copy, given, into=blank)
+    wanted = np.full(memory, nothing)
     for subgroup in range(len(held)):  # later messages, which have later values, store over others
         moved = inside[subgroup].T
         rows_, columns = (x[subgroup].T[moved] for x in at)
@@ -230,7 +232,7 @@ def judged(case: Case, copy: Any, rng: np.random.Generator) -> str:
     """Return what is found of a form: proved, disproved and why, refused, or "wrong: …"."""
     prefetch = "PREFETCH" in case.name
     try:
-        verdict = cx.verify(copy, budget=BUDGET)
+        verdict = cx.verify(copy, budget=BUDGET, order=None if prefetch else "registers")
     except LegalityError as error:
         return f"illegal: {error.condition.partition(':')[0]}"
     if verdict.answer == "undecided":
@@ -251,12 +253,23 @@ def judged(case: Case, copy: Any, rng: np.random.Generator) -> str:
         return f"wrong: {verdict.answer} {failed}, and the enumeration says {right}"
     if right:
         return "proved"
-    same = np.array_equal(np.sort(_codes(said)), np.sort(_codes(held[:, :, :values])))
-    return "disproved, values in another order" if same else "disproved, other owners"
+    same = all(  # padding lies between values, too
+        np.array_equal(np.sort(mine), np.sort(own[own >= 0]))
+        for mine, own in zip(_codes(said), _codes(held), strict=True)
+    )
+    listed = "proved" if same else "disproved"
+    try:
+        answer = cx.verify(copy, budget=BUDGET, order="layout").answer
+    except ShapeError:  # what the layout lists is not in registers
+        answer = "disproved"
+    if answer != listed:
+        return f"wrong: in the order of its layout {answer}, and the enumeration says {listed}"
+    return "proved, in the order of its layout" if same else "disproved, other owners"
 
 
 def _codes(places: np.ndarray) -> np.ndarray:
-    return places[..., 0] * 4096 + places[..., 1]
+    """Return a number for each place, a row for each work-item; negative where there is none."""
+    return (places[..., 0] * 4096 + places[..., 1]).reshape(-1, places.shape[2])
 
 
 def formulas(case: Case) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
 
@@ -25,7 +25,7 @@ from pycute_xe.kernel.ir.statements import Load, Part, Statement, Store
 from pycute_xe.kernel.spec.expression import Const, Element, Expression, Where
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.layout import Layout, make_layout
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["BlockCopy", "Dumped", "Formula", "everywhere", "ownership", "returned"]
 
@@ -47,7 +47,7 @@ def ownership(copy: BlockCopy | TiledCopy, formula: Formula, unit_bits: int) -> 
     registers are read in units of ``unit_bits``; zero outside A. Of a store it is the reverse.
     Raises `KernelError` where no kernel moves it, `LegalityError` as its messages do.
     """
-    parts = _parts(copy)
+    parts = _parts(_of_bits(copy))
     rows, columns = _tile(copy)
     subgroups = copy.num_subgroups if isinstance(copy, TiledCopy) else 1
     value = parts[0].copy.value_type
@@ -101,7 +101,7 @@ def returned(copy: BlockCopy | TiledCopy) -> Kernel | None:
     fragments: list[Fragment] = []
     body: list[Statement] = []
     m, n = Index("m"), Index("n")
-    for number, part in enumerate(_parts(copy)):
+    for number, part in enumerate(_parts(_of_bits(copy))):
         atom, name = part.copy.block, f"r{number}"
         op = atom.op
         if op.kind != "XE_LOAD_2D" or part.copy.messages * part.copy.num_subgroups > 1:
@@ -148,6 +148,14 @@ class _Part:
     def slots(self) -> int:
         """Values of a work-item."""
         return self.copy.messages * self.copy.atom.values
+
+
+def _of_bits(copy: BlockCopy | TiledCopy) -> BlockCopy | TiledCopy:
+    """Return a copy of integers of the same width: it moves bits, and not every type has a zero."""
+    if isinstance(copy, TiledCopy):
+        block = copy.atom
+        return replace(copy, atom=_of_bits(block)) if isinstance(block, BlockCopy) else copy
+    return replace(copy, value_type=as_numeric(f"u{copy.value_type.bits}"))
 
 
 def _parts(copy: BlockCopy | TiledCopy) -> list[_Part]:
