@@ -12,6 +12,8 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet
 # The first of these that is 3.11 or later, unless PYTHON=... says which.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# Compiled tests and modules are kept: every worker would compile all of them anew, for 15 s.
+export PYTHONDONTWRITEBYTECODE :=
 # Worker processes of the test run: `make test WORKERS=1` runs in one process.
 WORKERS ?= auto
 

@@ -257,14 +257,14 @@ def judged(case: Case, copy: Any, rng: np.random.Generator) -> str:
         np.array_equal(np.sort(mine), np.sort(own[own >= 0]))
         for mine, own in zip(_codes(said), _codes(held), strict=True)
     )
-    listed = "proved" if same else "disproved"
     try:
         answer = cx.verify(copy, budget=BUDGET, order="layout").answer
     except ShapeError:  # what the layout lists is not in registers
         answer = "disproved"
-    if answer != listed:
-        return f"wrong: in the order of its layout {answer}, and the enumeration says {listed}"
-    return "proved, in the order of its layout" if same else "disproved, other owners"
+    if answer == "proved":
+        said_so = "proved, in the order of its layout"
+        return said_so if same else "wrong: proved, and work-items hold what others own"
+    return "disproved, values in another order" if same else "disproved, other owners"
 
 
 def _codes(places: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ settings.register_profile(
 )
 settings.load_profile("project")
 MOST_CASES = 3
-ONE_LONG_TEST_IN = 10
+ONE_LONG_TEST_IN = 20
 # What is imported and collected stays: looking for garbage in it takes time and finds none.
 gc.disable()
 
@@ -67,10 +67,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if len(many) > MOST_CASES and many[0].get_closest_marker("whole") is None:
             left.update(Random(name).sample(many, len(many) - MOST_CASES))
     for item in items if "long" not in config.option.markexpr else ():
-        if item.get_closest_marker("long") is not None:
-            name = f"{item.path.name} {getattr(item, 'originalname', item.name)}"
-            if Random(name).randrange(ONE_LONG_TEST_IN):
-                left.add(item)
+        sample = Random(f"{item.path.name} {item.name}").randrange(ONE_LONG_TEST_IN) == 0
+        if item.get_closest_marker("long") is not None and not sample:
+            left.add(item)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=[*left])
 

@@ -157,6 +157,7 @@ def test_the_words_on_ownership_are_true(name: str) -> None:
 
 @every("name", [*OLDER, "XE_DPAS_TT<8,f32,bf16>", "XE_DPAS_TT<8,s32,s8,u4>"])
 @every("operand", ["A", "B", "C"])
+@pytest.mark.long
 def test_the_words_on_operands_are_true(name: str, operand: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, MmaAtom)

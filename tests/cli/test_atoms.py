@@ -272,6 +272,7 @@ def test_the_table_has_what_a_search_finds() -> None:
     assert "XE_2D_U16x32x16_LD_T" in shown("atoms", "--mode", "T", "--bits", "16", "--all")
 
 
+@pytest.mark.long
 def test_long_tables_are_cut_and_say_so() -> None:
     lines = shown("atoms", "--limit", "5").splitlines()
     assert len(lines) == 7

@@ -28,7 +28,6 @@ def shell(arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.long
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
@@ -44,6 +43,7 @@ def shell(arguments: str) -> subprocess.CompletedProcess[str]:
         ("emit gemm > /dev/full", 2, "No space left"),
     ],
 )
+@pytest.mark.long
 def test_closed_streams(arguments: str, status: int, said: str) -> None:
     done = shell(arguments)
     assert done.returncode == status

@@ -9,7 +9,7 @@ from typing import Any
 import attention_problems as attended
 import pytest
 import serving_kinds as serving
-from sampling import sampled
+from sampling import WHOLE
 
 import pycute_xe as cx
 from pycute_xe import kernel as kinds
@@ -33,25 +33,28 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-def with_tables() -> dict[str, Kernel]:
-    """Every kind of kernel that assumes something of tables."""
-    every = {name: serving.served(name).kernel for name in serving.KINDS}
-    every |= {name: attention(**options) for name, options in FORMS.items()}
-    return {n: k for n, k in every.items() if k.computes is not None and k.computes.tables}
+def kind(name: str) -> Kernel:
+    """A kernel of a kind by name."""
+    return attention(**FORMS[name]) if name in FORMS else serving.served(name).kernel
 
 
-CASES = with_tables()
+def assumes(name: str) -> bool:
+    """Whether a kind assumes something of tables."""
+    computes = kind(name).computes
+    return computes is not None and bool(computes.tables)
+
+
+USUAL = (
+    *("adapters, expanding", "convolution of tokens, slots", "experts, FP8 by blocks, tiles"),
+    *("experts, starts", "cache write, tokens first"),
+)
+NAMES = [name for name in (*serving.KINDS, *FORMS) if assumes(name)] if WHOLE else USUAL
 
 
 @pytest.mark.long
-def test_each_assumption_of_a_cache_write_is_needed() -> None:
-    demand_needed(CASES["cache write, tokens first"])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", sampled(sorted(CASES), 4))
+@pytest.mark.parametrize("name", NAMES)
 def test_each_assumption_of_a_kind_is_needed(name: str) -> None:
-    demand_needed(CASES[name])
+    demand_needed(kind(name))
 
 
 def demand_needed(kernel: Kernel) -> None:

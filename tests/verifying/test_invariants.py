@@ -134,6 +134,7 @@ def test_a_claim_in_terms_of_a_fragment_of_another_size() -> None:
         assert words in str(verdict)
 
 
+@pytest.mark.long
 def test_a_claimed_sum_in_a_narrow_type() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "bf16", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
     gemm = cx.kernel.gemm(mma, stages=0)
