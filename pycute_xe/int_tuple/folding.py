@@ -81,7 +81,7 @@ def suffix_product(value: IntTuple, init: Any = 1) -> IntTuple:
 
     Law: congruent to ``value``; the strides of a row-major layout, but for leaves of extent 1.
     A tuple ``init`` has an entry for each mode, from which that mode begins. Raises
-    `CongruenceError` where it has other modes. tensor-layouts, PyCuTe: ``suffix_product``.
+    `CongruenceError` where it has other modes. tensor-layouts: ``suffix_product``.
 
     >>> suffix_product(((2, 3), 1, 4)), suffix_product((3, (2, 4)), (5, 1))
     (((12, 4), 4, 1), (5, (4, 1)))

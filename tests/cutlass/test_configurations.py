@@ -336,6 +336,30 @@ def test_fp8_operands_are_scaled_before_the_product() -> None:
     assert {str(o.modes[0]) for o in batched.operands if o.modes} == {"L"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"a": "cute::tuple<int8_t, half_t>"}, "ElementA is .*float_e4m3_t or float_e5m2_t"),
+        ({"a": "float_e4m3_t"}, "ElementA is float_e4m3_t, and .* takes tuples"),
+        (
+            {
+                "elements": "cute::tuple<float_e4m3_t, half_t, Stride<_1, int64_t, int64_t>, "
+                "half_t, Stride<_1, int64_t, int64_t>>"
+            },
+            "ElementB has a zero point",
+        ),
+    ],
+)
+def test_what_the_policy_of_scaled_fp8_does_not_take(changes: dict[str, str], words: str) -> None:
+    """Tuples of FP8 and no zero points: collective/xe_mma_fp8_scaling.hpp asserts both."""
+    usual = {name: value.format("float_e4m3_t, half_t") for name, value in FP8.items()}
+    text = block(**(usual | changes))
+    with pytest.raises(KernelError, match=words):
+        from_cutlass(
+            text.replace("MainloopXeL1Staged<", "MainloopIntelXeXMX16FP8Scaling<"), group=64
+        )
+
+
 def test_operands_that_are_only_converted_have_no_scales() -> None:
     kernel = from_cutlass(scaled_fp8("float_e5m2_t"))
     assert [o.name for o in kernel.inputs] == ["A", "B", "alpha"]

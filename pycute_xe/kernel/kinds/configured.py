@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.cutlass import from_cute
 from pycute_xe.cutlass.configuration import CutlassType, Pointer, cpp_of, tag_of
@@ -125,10 +125,7 @@ def _given(mainloop: CutlassType, epilogue: CutlassType, group: int | None) -> d
             given[name] = str(operation) if isinstance(operation, LegacyCopyName) else operation
     mma = mainloop["TiledMma"]
     scaled = [name for name in "AB" if is_tuple(mainloop[f"Element{name}"])]
-    policy = mainloop["DispatchPolicy"]
-    if len(scaled) > 1 and not policy.row.get("scales_both"):
-        way_out = "scale one operand only, or use MainloopIntelXeXMX16FP8Scaling"
-        raise _refused("ElementA", "is a tuple, as ElementB is", way_out)
+    _demand_scaled(mainloop, scaled)
     for name, kind in (("A", mma.atom.op.A), ("B", mma.atom.op.B)):
         elements = mainloop[f"Element{name}"]
         first = elements[0] if is_tuple(elements) else elements
@@ -140,6 +137,25 @@ def _given(mainloop: CutlassType, epilogue: CutlassType, group: int | None) -> d
     given["d_type"] = epilogue["ElementD"]
     _end(epilogue, given)
     return given
+
+
+def _demand_scaled(mainloop: CutlassType, scaled: list[str]) -> None:
+    """Refuse operands in tuples that the policy of a main loop does not take."""
+    policy = mainloop["DispatchPolicy"]
+    types = cast("list[str]", policy.row.get("scaled", []))
+    if len(scaled) > 1 and not types:
+        way_out = "scale one operand only, or use MainloopIntelXeXMX16FP8Scaling"
+        raise _refused("ElementA", "is a tuple, as ElementB is", way_out)
+    for name in "AB" if types else "":
+        elements = mainloop[f"Element{name}"]
+        first, *rest = elements if is_tuple(elements) else (elements,)
+        taken = " or ".join(cpp_of(as_numeric(kind)) for kind in types)
+        if name not in scaled or str(first) not in types:
+            wrong = f"is {cpp_of(elements)}, and {policy.name} takes tuples of {taken}"
+            raise _refused(f"Element{name}", wrong, "write cute::tuple<float_e4m3_t, half_t>")
+        if any(kind != VOID for kind in rest[2:]):
+            wrong = f"has a zero point, which {policy.name} does not take"
+            raise _refused(f"Element{name}", wrong, "write cute::tuple<float_e4m3_t, half_t>")
 
 
 def _scaled(
