@@ -228,7 +228,10 @@ class CopyAnswers(ABC):
         >>> atom.formula(order="registers")
         (Mod(v, 8), t + 16*floor(v/8))
         """
-        return formula_of(self.in_order(order), self)
+        lanes = self.in_order(order)
+        if len(set(map(len, lanes))) > 1:
+            raise self._without_order("idle work-items")
+        return formula_of(lanes, self)
 
     def in_order(self, order: ValueOrder = "layout") -> tuple[tuple[Place, ...], ...]:
         """Return for each work-item the (row, column) of each value, in an order of the values.

@@ -23,12 +23,15 @@ Places: TypeAlias = "Sequence[Sequence[Sequence[int]]]"
 def parts_of(places: Places) -> tuple[Layout, ...] | None:
     """Return for each mode the layout (work-item, value) → its coordinate; None where none is.
 
-    Law: the layout of mode ``i`` maps (t, v) to ``places[t][v][i]``.
+    None is where work-items have different numbers of values, too. Law: the layout of mode ``i``
+    maps (t, v) to ``places[t][v][i]``.
 
     >>> places = [[(v // 2, t + 16 * (v % 2)) for v in range(8)] for t in range(16)]
     >>> print(*parts_of(places))
     (16,(2,4)):(0,(0,1)) (16,(2,4)):(1,(16,0))
     """
+    if not places[0] or len(set(map(len, places))) > 1:
+        return None
     out: list[Layout] = []
     for mode in range(len(places[0][0])):
         table = [[place[mode] for place in lane] for lane in places]

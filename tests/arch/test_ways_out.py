@@ -120,7 +120,7 @@ def offered(fix: str, pair: tuple[str, str]) -> list[tuple[str, str]]:
     return of_8_bits if "8 bits" in fix else [(each, each) for each in pair] + of_8_bits
 
 
-@pytest.mark.parametrize("target", [*TARGETS, "lnl", "ptl", "cri"])
+@pytest.mark.parametrize("target", TOLD)
 def test_precisions(target: str) -> None:
     places = [Register(f"V{i + 1}") for i in range(4)]
     met: set[str] = set()

@@ -154,7 +154,14 @@ def at(layout: cx.Layout, coord: tuple[int, ...]) -> Any:
     return layout(coord if isinstance(layout.shape, tuple) else coord[0])
 
 
+def fills_up(rest: Any, layout: cx.Layout, *_: Any) -> bool:
+    """Whether a layout and what it is filled with reach all offsets up to the last, as often."""
+    pairs = [a + b for a in set(table(layout, cx.size(layout))) for b in table(rest, cx.size(rest))]
+    return sorted(pairs) == [*range(len(pairs))]
+
+
 HOLDS: dict[str, Callable[..., bool]] = {
+    "complement1": fills_up,
     "composition": composes,
     "composition_tile": composes,
     **{f"{kind}_divide": keeps_offsets for kind in ("logical", "zipped", "tiled", "flat")},
@@ -205,6 +212,7 @@ def kind_of(name: str, operands: tuple[Any, ...], got: Any, answer: dict[str, An
         assert is_wrong_there(name, operands, answer), "the answer of the DSL is right"
         return "rejected instead of wrong"
     if "error" in answer:
+        assert name not in HOLDS or HOLDS[name](got, *operands), "the answer here is wrong"
         return "answered here"
     expected = answer.get("value", answer.get("layout"))
     if text_of(got) == stripped(expected):

@@ -191,5 +191,6 @@ def test_a_text_without_the_kernel_is_told() -> None:
 @pytest.mark.parametrize("verb", ["run", "compile", "compare"])
 def test_what_is_not_a_kernel_is_refused_by_name(verb: str) -> None:
     wrong: Any = cx.Layout(4)
-    with pytest.raises(InputError, match=f"{verb} takes a kernel|has no kernel|is a layout|Layout"):
+    said = "kernel is a Layout" if verb == "run" else f"the subject is a layout; {verb} takes a k"
+    with pytest.raises(InputError, match=said):
         getattr(cx.native, verb)(wrong)

@@ -103,10 +103,9 @@ def test_what_is_converted_has_wrapped(executor: Any) -> None:
 
 @pytest.mark.long
 def test_random_programs_give_the_same_bits_on_both_executors() -> None:
-    for number in range(40):
-        r = random.Random(f"test {number}")
-        found = executor_programs.judged(r)
-        assert found in ("equal", "refused") or found.startswith("not built"), found
+    found = [executor_programs.judged(random.Random(f"test {number}")) for number in range(40)]
+    assert not [x for x in found if x not in ("equal", "refused") and "not built" not in x]
+    assert found.count("equal") > 20
 
 
 # ---------------------------------------------------------------- entries of tables
@@ -216,6 +215,7 @@ def test_multiples_of_far_entries_are_the_same_places_on_both_executors(
     dtype = {"s32": np.int32, "s64": np.int64, "u64": np.uint64}[kind]
     ends = np.iinfo(dtype)
     entries = (2**30, 2**34, 2**40, -(2**33), -(2**34), ends.min, ends.max)
+    ran = 0
     for scale in (1, 2**30, -(2**31)):
         kernel = placed(kind, way, scale)
         for entry in (x for x in entries if ends.min <= x <= ends.max):
@@ -224,6 +224,8 @@ def test_multiples_of_far_entries_are_the_same_places_on_both_executors(
             table = np.array([0, entry, 1 if scale == 1 else 0], dtype)
             found = [outcome(kernel, A, table, way) for way in ("fast", "reference")]
             assert found[0] == found[1], (scale, entry)
+            ran += isinstance(found[0], tuple)
+    assert ran or way == "nested"  # an entry of an entry that is not there is refused
 
 
 def outcome(kernel: Kernel, A: np.ndarray, table: np.ndarray, executor: Any) -> Any:
@@ -237,11 +239,14 @@ def outcome(kernel: Kernel, A: np.ndarray, table: np.ndarray, executor: Any) -> 
 
 @pytest.mark.parametrize("way", ["row", "start", "where"])
 def test_entries_times_two_to_the_30_stay_apart(way: str) -> None:
+    """The second work-group loads nothing, makes no trip, or takes the other value."""
     A = np.arange(48 * 64, dtype=np.float32).reshape(48, 64) % 7
     table = np.array([0, 2**34, 0], np.int64)  # 2**64 as a product, and 0 in 64 bits
     kernel = placed("s64", way, 2**30)
-    fast, slow = (outcome(kernel, A, table, executor) for executor in ("fast", "reference"))
-    assert fast == slow
+    wanted = A[:, :16] + (A[:, 16:32] if way == "start" else 0)
+    wanted[16:32] = 0
+    for executor in ("fast", "reference"):
+        np.testing.assert_array_equal(cx.run(kernel, A, table, executor=executor), wanted)
 
 
 def test_trips_of_work_groups_that_lie_far_apart_are_done() -> None:

@@ -41,6 +41,15 @@ def tiling(name: str, kind: str, shape: tuple[int, int]) -> cx.TiledCopy:
     )
 
 
+def test_a_block_of_eight_values_leaves_half_of_the_work_items_without_one() -> None:
+    atom = cx.get_atom("XE_2D_U64x8x1_LD_T", "s64")
+    lanes = atom.in_order("registers")
+    assert [len(lane) for lane in lanes] == [1] * 8 + [0] * 8
+    with pytest.raises(ShapeError, match="some hold none"):
+        atom.formula(order="registers")
+    assert not cx.verify(atom)
+
+
 @pytest.mark.parametrize(("name", "kind", "shape"), TILINGS)
 @pytest.mark.long
 def test_a_tiling_of_an_older_name_is_proved_and_run(name: str, kind: str, shape: Any) -> None:

@@ -235,7 +235,7 @@ def test_a_long_step_is_not_begun_where_it_would_end_too_late(
 
 @pytest.mark.parametrize("budget", [0, -1, True, "10", None, math.nan])
 def test_what_is_no_amount_of_work_is_no_budget(budget: Any) -> None:
-    with pytest.raises(InputError, match="budget"):
+    with pytest.raises(InputError, match="a budget is a positive amount of counted work"):
         cx.verify(KERNELS["two in a row"], budget=budget)
 
 
