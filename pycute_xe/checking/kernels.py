@@ -21,7 +21,7 @@ from pycute_xe.checking.atoms import (
 )
 from pycute_xe.checking.reorders import judge_reorders
 from pycute_xe.checking.report import Findings, Resource
-from pycute_xe.errors import InputError, UndecidableError, quoted
+from pycute_xe.errors import InputError, KernelError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
 from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
@@ -132,10 +132,10 @@ class BankTurns:
         return self.turns - self.least
 
 
-def bank_turns(
-    kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore, target: Target
-) -> BankTurns:
+def bank_turns(kernel: Kernel, statement: ir.Statement, target: Target) -> BankTurns:
     """Return what the banks of shared memory do for one statement of all subgroups.
+
+    Raises `KernelError` for a statement that uses no shared array.
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
@@ -144,8 +144,12 @@ def bank_turns(
     >>> bank_turns(gemm, take, cx.get_target("bmg"))
     BankTurns(accesses=1024, turns=1024, least=1024)
     """
-    unit = kernel.shared_array(statement.array).value_type.bits // 8
-    places = table(statement.places).reshape(-1, kernel.subgroups).T * unit
+    shared = statement.touched.shared
+    if shared is None:
+        wrong = f"{type(statement).__name__} uses no shared array"
+        raise KernelError("bank_turns", {"kernel": kernel.name}, wrong, "ask of one that does")
+    unit = kernel.shared_array(shared.array).value_type.bits // 8
+    places = table(shared.places).reshape(-1, kernel.subgroups).T * unit
     places = places[_reached(kernel, statement)]
     each = max(1, min(REGISTER // max(unit, 1), places.shape[1]))
     rows = places.reshape(-1, each)
@@ -159,7 +163,7 @@ def bank_turns(
     )
 
 
-def _reached(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore) -> list[bool]:
+def _reached(kernel: Kernel, statement: ir.Statement) -> list[bool]:
     """Return which subgroups do a statement."""
     for one, around in situated(kernel.body):
         if one is statement:
@@ -178,17 +182,17 @@ def judge_shared_memory(kernel: Kernel, findings: Findings) -> None:
     if not broken:
         findings.hold("shared memory", "slm-size", f"{nbytes} of {most} bytes", target.source)
     for statement in kernel.statements():
-        if isinstance(statement, (ir.SharedLoad, ir.SharedStore)):
-            _judge_banks(kernel, statement, findings)
+        if (shared := statement.touched.shared) is not None:
+            _judge_banks(kernel, statement, shared, findings)
 
 
 def _judge_banks(
-    kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore, findings: Findings
+    kernel: Kernel, statement: ir.Statement, shared: ir.SharedAccess, findings: Findings
 ) -> None:
-    array = kernel.shared_array(statement.array)
+    array = kernel.shared_array(shared.array)
     if array.value_type.bits < 8:
         return  # no element has an address: no executor moves it
-    way = "load from" if isinstance(statement, ir.SharedLoad) else "store to"
+    way = "store to" if shared.stores else "load from"
     subject, model = f"{way} {array.name}", banks(findings.target)[0]
     used = bank_turns(kernel, statement, findings.target)
     condition = f"{used.lost} of {used.turns} turns of {model.count} banks are lost to conflicts"
@@ -237,7 +241,7 @@ def _unfenced(kernel: Kernel) -> list[str]:
     if has_roles(kernel):
         fault = disorder(kernel, {})
         return [fault.array] if fault is not None and fault.unfenced else []
-    return [clash.first.statement.array for clash in clashes(kernel) if clash.unfenced]
+    return [clash.first.shared.array for clash in clashes(kernel) if clash.unfenced]
 
 
 # ------------------------------------------------------------ kernels

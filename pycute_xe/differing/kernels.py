@@ -29,7 +29,6 @@ from pycute_xe.machine import Trace
 __all__ = ["differing_kernels", "work_of"]
 
 _COPIES = (ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
-_SHARED = (ir.SharedLoad, ir.SharedStore)
 _WIDE = 1 << 16
 """Extents of operands whose tiles are counted: no tile is clipped."""
 
@@ -163,7 +162,8 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
 def _whose(statement: ir.Statement) -> str:
     if isinstance(statement, _COPIES):
         return statement.operand
-    return statement.array if isinstance(statement, _SHARED) else ""
+    shared = statement.touched.shared
+    return shared.array if shared is not None else ""
 
 
 def _counted(

@@ -257,7 +257,7 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
     if writer.lanes > 1 and any(
-        isinstance(s, (ir.AtomicStore, ir.SharedLoad, ir.SharedStore)) for s in kernel.statements()
+        isinstance(s, ir.AtomicStore) or s.touched.shared is not None for s in kernel.statements()
     ):
         places.append(f"const int {asm.LANE} = get_sub_group_local_id();")
     if kernel.shared:

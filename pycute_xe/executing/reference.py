@@ -48,7 +48,7 @@ from pycute_xe.machine.trace import BoundsFault, Reach
 from pycute_xe.machine.workgroup import CounterWait
 from pycute_xe.numeric import Numeric
 
-__all__ = ["DOES", "body_of"]
+__all__ = ["DOES", "body_of", "shared_bytes"]
 
 # ------------------------------------------------------------ elementwise
 # What an elementwise statement computes, on arrays of any shape.
@@ -273,7 +273,7 @@ def places(statement: ir.SharedLoad | ir.SharedStore, subgroups: int) -> NDArray
 
 def load_shared(thread: Thread, statement: ir.SharedLoad, env: Env) -> None:
     """Read a fragment from a shared array; bounds, unwritten bytes and races are faults."""
-    where = _bytes(thread, statement, env)
+    where = shared_bytes(thread, statement, env)
     thread.progress.label = f"load of {statement.fragment} from {statement.array}"
     data = thread.slm.gather(where, thread.progress)
     thread.registers.write(thread.offsets[statement.fragment], data, "load from shared memory")
@@ -282,7 +282,7 @@ def load_shared(thread: Thread, statement: ir.SharedLoad, env: Env) -> None:
 
 def store_shared(thread: Thread, statement: ir.SharedStore, env: Env) -> None:
     """Write a fragment to a shared array; bounds and races are faults."""
-    where = _bytes(thread, statement, env)
+    where = shared_bytes(thread, statement, env)
     fragment = thread.machine.fragment(statement.fragment)
     thread.progress.label = f"store of {statement.fragment} to {statement.array}"
     data = thread.bytes(statement.fragment, fragment.elements, "store to shared memory")
@@ -290,10 +290,10 @@ def store_shared(thread: Thread, statement: ir.SharedStore, env: Env) -> None:
     thread.machine.trace.message("shared store", thread.progress.label, data.size, where)
 
 
-def _bytes(
+def shared_bytes(
     thread: Thread, statement: ir.SharedLoad | ir.SharedStore, env: Env
 ) -> NDArray[np.int64]:
-    """Return the address of every byte of the fragment."""
+    """Return the address in a shared array of every byte of a fragment; see `SharedStore`."""
     kernel = thread.machine.kernel
     array = kernel.shared_array(statement.array)
     bits = array.value_type.bits

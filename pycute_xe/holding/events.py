@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pycute_xe.kernel import SharedLoad, SharedStore, Statement
+from pycute_xe.kernel import Statement
 from pycute_xe.kernel.ir.named import Role
+from pycute_xe.kernel.ir.statements import SharedAccess
 
 __all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mover"]
 
@@ -75,12 +76,13 @@ class Access:
 
     mover: int
     at: int
-    statement: SharedStore | SharedLoad
+    statement: Statement
+    shared: SharedAccess
     event: Event
     known: Clock
     fenced: Clock
 
     @property
     def writes(self) -> bool:
-        """Whether it is a store."""
-        return isinstance(self.statement, SharedStore)
+        """Whether it changes elements."""
+        return self.shared.stores

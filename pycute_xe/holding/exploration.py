@@ -28,6 +28,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.named import ROLES, Role
 from pycute_xe.kernel.ir.program import chooses, classes
+from pycute_xe.kernel.ir.statements import SharedAccess
 
 __all__ = ["disorder", "has_roles", "Rounds"]
 
@@ -104,9 +105,11 @@ class Rounds:
                 )
             case NamedWait():
                 return self.wait(mover, event.number)
-            case ir.SharedStore() | ir.SharedLoad() as statement:
-                access = Access(number, mover.at, statement, event, mover.known, mover.fenced)
-                mover.accesses.append(access)
+            case statement if (shared := statement.touched.shared) is not None:
+                known, fenced = mover.known, mover.fenced
+                mover.accesses.append(
+                    Access(number, mover.at, statement, shared, event, known, fenced)
+                )
             case _:
                 if event.statement.touched.meets == "arrive":
                     every = self.kernel.subgroups
@@ -205,7 +208,7 @@ class Rounds:
         """Say which accesses are in no order, and what is missing between them."""
         element, users = self.common.element(first, second, self.movers)
         names = [type(a.statement).__name__ for a in (first, second)]
-        array = first.statement.array
+        array = first.shared.array
         unfenced = first.writes and second.known[first.mover] > first.at
         missing = (
             "no fence lies between the store and the barrier"
@@ -232,7 +235,7 @@ class Common:
         """Nothing has been asked."""
         self.kernel = kernel
         self._tables: dict[tuple[int, int], Ints] = {}
-        self._uses: dict[tuple[object, ...], int] = {}
+        self._uses: dict[SharedAccess, int] = {}
         self._use_of: dict[int, int] = {}
         self._shared_elements: dict[tuple[int, ...], tuple[int, tuple[int, int]] | None] = {}
         self._beside: dict[Kind, list[Kind]] = {}
@@ -268,7 +271,7 @@ class Common:
         self, first: Access, second: Access, movers: list[Mover]
     ) -> tuple[int, tuple[int, int]] | None:
         """Return the least shared element, from where the first begins, and who uses it."""
-        one, two = first.statement, second.statement
+        one, two = first.shared, second.shared
         if one.array != two.array or not (first.writes or second.writes):
             return None
         apart = second.event.first - first.event.first
@@ -285,22 +288,21 @@ class Common:
 
     def _kind(self, access: Access) -> Kind:
         """Return what accesses have in common that do the same with the same elements."""
-        return self._use(access.statement), access.event.first, access.mover
+        return self._use(access.shared), access.event.first, access.mover
 
-    def _use(self, statement: ir.SharedStore | ir.SharedLoad) -> int:
+    def _use(self, shared: SharedAccess) -> int:
         """Return a number that statements share which do the same with the same elements."""
-        if id(statement) not in self._use_of:
-            key = (type(statement), statement.array, statement.places, statement.at)
-            self._use_of[id(statement)] = self._uses.setdefault(key, len(self._uses))
-        return self._use_of[id(statement)]
+        if id(shared) not in self._use_of:
+            self._use_of[id(shared)] = self._uses.setdefault(shared, len(self._uses))
+        return self._use_of[id(shared)]
 
     def _places(self, access: Access, subgroups: tuple[int, ...]) -> Ints:
         """Return (subgroup, element) → place of an access, nowhere for those left out."""
-        key = (self._use(access.statement), access.mover)
+        key = (self._use(access.shared), access.mover)
         if key not in self._tables:
-            flat = moved(access.statement.places).reshape(-1, self.kernel.subgroups).T
+            flat = moved(access.shared.places).reshape(-1, self.kernel.subgroups).T
             out = np.full_like(flat, NOWHERE)
-            _, own = by_subgroup(access.statement.at, self.kernel.subgroups)
+            _, own = by_subgroup(access.shared.at, self.kernel.subgroups)
             out[list(subgroups)] = (flat + own[:, None])[list(subgroups)]
             self._tables[key] = out
         return self._tables[key]
@@ -572,9 +574,9 @@ class Runs:
     ) -> Event:
         if isinstance(statement, (NamedArrive, NamedWait)):
             return Event(statement, key, statement.barrier.number.at(env), 0, cuts)
-        if isinstance(statement, (ir.SharedStore, ir.SharedLoad)):
+        if (shared := statement.touched.shared) is not None:
             if id(statement) not in self._places:
-                self._places[id(statement)] = _place(statement)
+                self._places[id(statement)] = _place(shared)
             return Event(statement, key, 0, self._places[id(statement)].at(env), cuts)
         if statement.touched.meets == "both":
             name = type(statement).__name__
@@ -582,9 +584,9 @@ class Runs:
         return Event(statement, key, 0, 0, cuts)
 
 
-def _place(statement: ir.SharedStore | ir.SharedLoad) -> Index:
+def _place(shared: SharedAccess) -> Index:
     """Return what is added to the places of all subgroups."""
     try:
-        return by_subgroup(statement.at, 1)[0]
+        return by_subgroup(shared.at, 1)[0]
     except CuteError as error:
         raise undecided(error.condition) from error

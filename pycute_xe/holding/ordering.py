@@ -24,10 +24,11 @@ from pycute_xe.holding.contents import Around
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import MOST_VALUES, period, values
 from pycute_xe.holding.tables import by_subgroup, moved
-from pycute_xe.kernel import If, Index, Kernel, Loop, SharedLoad, SharedStore, Statement
+from pycute_xe.kernel import If, Index, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import at_least
+from pycute_xe.kernel.ir.statements import SharedAccess
 
 __all__ = ["FAR", "Access", "Clash", "Trips", "clashes", "shared_element"]
 
@@ -40,13 +41,14 @@ COMPARED, USED = 100, 0.02
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A store to a shared array or a load from one, and what is around it.
+    """A use of a shared array by a statement, and what is around it.
 
     Elements lie at ``table + at``: ``table`` is (subgroup, element), ``at`` the same for all
     subgroups, one of ``values``.
     """
 
-    statement: SharedStore | SharedLoad
+    statement: Statement
+    shared: SharedAccess
     around: tuple[Around, ...]
     table: Ints
     at: Index
@@ -54,8 +56,8 @@ class Access:
 
     @property
     def writes(self) -> bool:
-        """Whether it is a store."""
-        return isinstance(self.statement, SharedStore)
+        """Whether it changes elements."""
+        return self.shared.stores
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,8 @@ class _Walker:
                 opened = _kept(replace(one, fenced=True) for one in opened.values())
             elif meets == "wait":
                 opened = _kept(one for one in opened.values() if not one.arrived)
-            elif isinstance(statement, (SharedStore, SharedLoad)):
-                opened = self.access(statement, number, around, opened)
+            elif (shared := statement.touched.shared) is not None:
+                opened = self.access(statement, shared, number, around, opened)
             elif isinstance(statement, If):
                 inside = self.body(statement.body, (*around, statement), opened)
                 opened = _either(inside, opened)
@@ -205,19 +207,20 @@ class _Walker:
 
     def access(
         self,
-        statement: SharedStore | SharedLoad,
+        statement: Statement,
+        shared: SharedAccess,
         number: int,
         around: tuple[Around, ...],
         opened: Opened,
     ) -> Opened:
         key = (number, tuple(map(id, around)))
         if key not in self.accesses:
-            self.accesses[key] = _access(self.kernel, statement, around)
+            self.accesses[key] = _access(self.kernel, statement, shared, around)
         access = self.accesses[key]
         if access.writes:  # what the subgroups do in one statement
             self.meet(_Open(access), access)
         for one in opened.values():
-            if one.access.statement.array == statement.array:
+            if one.access.shared.array == shared.array:
                 self.meet(one, access)
         return _kept((*opened.values(), _Open(access)))
 
@@ -252,18 +255,18 @@ class _Walker:
 
 
 def _access(
-    kernel: Kernel, statement: SharedStore | SharedLoad, around: tuple[Around, ...]
+    kernel: Kernel, statement: Statement, shared: SharedAccess, around: tuple[Around, ...]
 ) -> Access:
     """Return an access. Raises `UndecidableError` where its places do not repeat."""
-    table = moved(statement.places).reshape(-1, kernel.subgroups).T
-    at, own = by_subgroup(statement.at, kernel.subgroups)
+    table = moved(shared.places).reshape(-1, kernel.subgroups).T
+    at, own = by_subgroup(shared.at, kernel.subgroups)
     loops = (one for one in around if isinstance(one, Loop))
     known = {
         one.var: range(one.start.offset, one.stop.offset)
         for one in loops
         if one.start.is_constant and one.stop.is_constant
     }
-    return Access(statement, around, table + own[:, None], at, values(at, known))
+    return Access(statement, shared, around, table + own[:, None], at, values(at, known))
 
 
 def _together(one: _Open, second: Access) -> Iterable[tuple[int, int]]:

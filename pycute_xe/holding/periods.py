@@ -231,7 +231,7 @@ def _looked_up(index: Index) -> UndecidableError:
 # are needed: a larger problem with a fault then has a smaller one with a fault. `Problems` counts
 # the work; what is too much is refused.
 
-EVENTS = (NamedArrive, NamedWait, ir.SharedStore, ir.SharedLoad)
+EVENTS = (NamedArrive, NamedWait)
 
 
 @dataclass(eq=False)
@@ -297,7 +297,8 @@ class Shape:
 
 def is_event(statement: ir.Statement) -> bool:
     """Whether subgroups meet in a statement, or use shared memory."""
-    return bool(statement.touched.meets) or isinstance(statement, EVENTS)
+    touched = statement.touched
+    return bool(touched.meets) or touched.shared is not None or isinstance(statement, EVENTS)
 
 
 def shape_of(kernel: Kernel, fixed: dict[str, int]) -> Shape:
@@ -321,7 +322,7 @@ def _asked(kernel: Kernel) -> Iterator[Index]:
     """Yield the indices on which it depends whether and where subgroups meet."""
     for statement in kernel.statements():
         others = {name for name, _ in kernel.grid}
-        if not isinstance(statement, (ir.SharedStore, ir.SharedLoad)):
+        if statement.touched.shared is None:
             others.add(SUBGROUP_INDEX)
         for index in _indices(statement):
             if index.names & others or index.looked_up:
@@ -338,10 +339,9 @@ def _indices(statement: ir.Statement) -> tuple[Index, ...]:
             return (index - below,) if met else ()
         case NamedArrive(barrier) | NamedWait(barrier):
             return (barrier.number,)
-        case ir.SharedStore() | ir.SharedLoad():
-            return (statement.at,)
         case _:
-            return ()
+            shared = statement.touched.shared
+            return () if shared is None else (shared.at,)
 
 
 class _Reading:

@@ -21,6 +21,7 @@ from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import doing
+from pycute_xe.kernel.ir.statements import SharedAccess
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
 
@@ -53,12 +54,10 @@ class Places:
         return self.table + self.at[number]
 
 
-def places_of(
-    kernel: Kernel, statement: SharedStore | SharedLoad, around: tuple[Around, ...]
-) -> Places:
+def places_of(kernel: Kernel, shared: SharedAccess, around: tuple[Around, ...]) -> Places:
     """Return where an access lies. Raises `UndecidableError` for places known only in a run."""
-    table = moved(statement.places).reshape(-1, kernel.subgroups).T
-    rest, own = by_subgroup(statement.at, kernel.subgroups)
+    table = moved(shared.places).reshape(-1, kernel.subgroups).T
+    rest, own = by_subgroup(shared.at, kernel.subgroups)
     table = table + own[:, None]
     table = _of_those(table, np.flatnonzero(doing(around, kernel.subgroups)))
     if rest.is_constant:
@@ -72,7 +71,7 @@ def places_of(
         span = _trips(loop)
     if not 0 < span <= MOST_TURNS:
         raise undecided(
-            f"where {type(statement).__name__} finds {statement.array} depends on {rest}",
+            f"where elements of {shared.array} lie depends on {rest}",
             "use a constant, or a loop's variable modulo the number of stages",
         )
     return Places(table, tuple(rest.at({names[0]: r}) for r in range(span)), loop, walked)
@@ -88,14 +87,14 @@ def _trips(loop: Loop) -> int:
 def store_shared(walker: Follower, statement: SharedStore) -> None:
     """Follow what a store puts into an array."""
     content, old = walker.read(statement, statement.fragment), walker.state[statement.array]
-    places = _inside(walker, statement)
+    places = _inside(walker, statement.access)
     written = [_stored(old, content, places.in_turn(t), walker.doing) for t in places.turns]
     walker.state[statement.array] = _by_turns(written, places)
 
 
 def load_shared(walker: Follower, statement: SharedLoad) -> None:
     """Follow what a load takes from an array."""
-    stored, places = walker.state[statement.array], _inside(walker, statement)
+    stored, places = walker.state[statement.array], _inside(walker, statement.access)
     if places.walked and stored.single is not None:
         _load_by_trips(walker, statement, stored.single, places)
         return
@@ -122,11 +121,12 @@ def _load_by_trips(walker: Follower, statement: SharedLoad, stored: Node, places
 
 
 def outside(
-    kernel: Kernel, statement: SharedStore | SharedLoad, around: tuple[Around, ...]
+    kernel: Kernel, shared: SharedAccess, around: tuple[Around, ...]
 ) -> list[tuple[str, Index, Index]]:
     """Return what no machine does in an access: in words, and that it happens where ``i < j``."""
-    array, places = kernel.shared_array(statement.array), places_of(kernel, statement, around)
-    name, conditions = type(statement).__name__, list[tuple[str, Index, Index]]()
+    array, places = kernel.shared_array(shared.array), places_of(kernel, shared, around)
+    conditions: list[tuple[str, Index, Index]] = []
+    name = "SharedStore" if shared.stores else "SharedLoad"
     for t in places.turns:
         low, high = (int(x) for x in (places.in_turn(t).min(), places.in_turn(t).max()))
         if array.value_type.bits < 8:
@@ -141,11 +141,11 @@ def outside(
     return conditions
 
 
-def _inside(walker: Follower, statement: SharedStore | SharedLoad) -> Places:
+def _inside(walker: Follower, shared: SharedAccess) -> Places:
     """Return the places of an access. Raises `UndecidableError` where some lie outside."""
-    if outside(walker.kernel, statement, walker.around):
-        raise undecided(f"{type(statement).__name__} uses places outside {statement.array}")
-    places = places_of(walker.kernel, statement, walker.around)
+    if outside(walker.kernel, shared, walker.around):
+        raise undecided(f"elements outside {shared.array} are used")
+    places = places_of(walker.kernel, shared, walker.around)
     return replace(places, table=_of_those(places.table, walker.doing))
 
 
@@ -162,8 +162,9 @@ def ever_stored(kernel: Kernel, loop: Loop, array: str) -> Ints:
     """Return the elements of an array that some trip of a loop stores to."""
     elements: list[Ints] = [np.arange(0)]
     for statement, around in situated(loop.body, (loop,)):
-        if isinstance(statement, SharedStore) and statement.array == array:
-            places = places_of(kernel, statement, around)
+        shared = statement.touched.shared
+        if shared is not None and shared.stores and shared.array == array:
+            places = places_of(kernel, shared, around)
             elements += [places.in_turn(t).reshape(-1) for t in places.turns]
     return np.unique(np.concatenate(elements))
 

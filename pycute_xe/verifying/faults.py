@@ -32,8 +32,6 @@ from pycute_xe.kernel import (
     Kernel,
     Load,
     Prefetch,
-    SharedLoad,
-    SharedStore,
     Statement,
     Store,
 )
@@ -186,10 +184,10 @@ class Faults(Facts):
             with suppress(UndecidableError):
                 return self._unmet()  # what conditions decide is followed event by event
             raise undecided(
-                f"whether a barrier lies between two uses of {clash.first.statement.array} depends "
+                f"whether a barrier lies between two uses of {clash.first.shared.array} depends "
                 "on conditions",
                 "put barriers outside conditions",
-                array=clash.first.statement.array,
+                array=clash.first.shared.array,
             )
         return sure
 
@@ -207,7 +205,7 @@ class Faults(Facts):
 
     def _disordered(self, clash: Clash) -> Failure | None:
         names = [type(a.statement).__name__ for a in (clash.first, clash.second)]
-        array, (one, other) = clash.first.statement.array, clash.subgroups
+        array, (one, other) = clash.first.shared.array, clash.subgroups
         missing = "no barrier lies between"
         if clash.unfenced:
             missing = "no fence lies between the store and the barrier"
@@ -245,7 +243,7 @@ class Faults(Facts):
 
     def _unwritten(self, read: Read, element: int) -> str:
         kind = type(read.statement).__name__
-        if isinstance(read.statement, SharedLoad):
+        if read.fragment in read.statement.touched.from_shared:
             return f"{kind} reads an element of {read.fragment} that was never written"
         return f"{kind} reads element {element} of {read.fragment}, which was never written"
 
@@ -312,9 +310,9 @@ class Faults(Facts):
         return None
 
     def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
-        if not isinstance(statement, (SharedLoad, SharedStore)):
+        if (shared := statement.touched.shared) is None:
             return None
-        for words, *condition in outside(self.kernel, statement, around):
+        for words, *condition in outside(self.kernel, shared, around):
             left, right = map(self.space.naming.text, condition)
             region = self.space.happens(around).within(f"{left} < {right}")
             failure = self.failure_in(region, "bounds", words, faults=True)

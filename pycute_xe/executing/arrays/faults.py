@@ -35,8 +35,6 @@ from pycute_xe.kernel import (
     Prefetch,
     Reduce,
     Reorder,
-    SharedLoad,
-    SharedStore,
     Signal,
     Statement,
     Store,
@@ -331,12 +329,12 @@ def _demand_trips(run: Run, loop: Loop, around: tuple[Around, ...]) -> None:
 def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -> None:
     for looked in (x for index in statement.touched.indices for x in index.looked_up):
         _demand_element(run, looked.operand, looked.at, around)
+    shared = statement.touched.shared
+    if shared is not None and outside(run.kernel, shared, around):
+        raise undecided(f"{shared.array} is used outside")
     match statement:
         case Prefetch() | Load() | Store() | AtomicStore():
             _demand_messages(run, statement, around)
-        case SharedLoad() | SharedStore():
-            if outside(run.kernel, statement, around):
-                raise undecided(f"{statement.array} is used outside")
         case Loop() if statement.start.looked_up or statement.stop.looked_up:
             _demand_trips(run, statement, around)
         case Await() | Signal():

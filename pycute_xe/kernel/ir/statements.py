@@ -52,6 +52,7 @@ __all__ = [
     "Prefetch",
     "Reduce",
     "Reorder",
+    "SharedAccess",
     "SharedLoad",
     "SharedStore",
     "Signal",
@@ -69,8 +70,24 @@ __all__ = [
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
+class SharedAccess:
+    """Elements of a shared array that a statement uses: those at ``places(s, e)``, ``at`` added.
+
+    ``places`` is a layout of (subgroup, element) → element of the array, plain or swizzled. They
+    are loaded, stored, or both.
+    """
+
+    array: str
+    places: Layout | ComposedLayout
+    at: Index
+    loads: bool = False
+    stores: bool = False
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
 class Touched:
-    """What a statement touches: fragments, operands, shared arrays, and whom it meets.
+    """What a statement touches: fragments, operands, a shared array, and whom it meets.
 
     ``updates`` are fragments that it reads and writes.
     """
@@ -81,10 +98,19 @@ class Touched:
     from_memory: tuple[str, ...] = ()
     to_memory: tuple[str, ...] = ()
     prefetched: tuple[str, ...] = ()
-    from_shared: tuple[str, ...] = ()
-    to_shared: tuple[str, ...] = ()
+    shared: SharedAccess | None = None
     indices: tuple[Index, ...] = ()
     meets: Literal["", "arrive", "wait", "both", "fence"] = ""
+
+    @property
+    def from_shared(self) -> tuple[str, ...]:
+        """The shared array that is loaded from, if one is."""
+        return (self.shared.array,) if self.shared is not None and self.shared.loads else ()
+
+    @property
+    def to_shared(self) -> tuple[str, ...]:
+        """The shared array that is stored to, if one is."""
+        return (self.shared.array,) if self.shared is not None and self.shared.stores else ()
 
 
 class _Remembers:
@@ -141,8 +167,9 @@ class Statement(_Remembers):
             )
         fields = dict(self.touches)
         meets: Any = fields.pop("meets", "")
+        shared = getattr(self, fields.pop("shared")) if "shared" in fields else None
         names_of = {what: _values(self, names) for what, names in fields.items()}
-        return Touched(**names_of, meets=meets)
+        return Touched(**names_of, shared=shared, meets=meets)
 
 
 def _values(statement: Statement, names: str) -> tuple[Any, ...]:
@@ -232,11 +259,16 @@ class SharedStore(Statement):
     is added to it.
     """
 
-    touches = touching(reads="fragment", to_shared="array", indices="at")
+    touches = touching(reads="fragment", shared="access", indices="at")
     fragment: str
     array: str
     places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
+
+    @property
+    def access(self) -> SharedAccess:
+        """The elements that are stored."""
+        return SharedAccess(self.array, self.places, self.at, stores=True)
 
 
 @checked_fields
@@ -244,11 +276,16 @@ class SharedStore(Statement):
 class SharedLoad(Statement):
     """Read a fragment from a shared array: element ``e`` of subgroup ``s`` at ``places(s, e)``."""
 
-    touches = touching(writes="fragment", from_shared="array", indices="at")
+    touches = touching(writes="fragment", shared="access", indices="at")
     array: str
     fragment: str
     places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
+
+    @property
+    def access(self) -> SharedAccess:
+        """The elements that are loaded."""
+        return SharedAccess(self.array, self.places, self.at, loads=True)
 
 
 # ------------------------------------------------------------ counters

@@ -12,11 +12,9 @@ from pycute_xe.kernel.ir.identities import named
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import (
-    Fence,
     FetchAdd,
     If,
     Loop,
-    SharedStore,
     Statement,
 )
 from pycute_xe.kernel.ir.tickets import misused
@@ -136,9 +134,9 @@ def _lost(kernel: Kernel, take: FetchAdd, ranges: tuple[tuple[str, Index], ...])
 def _is_fenced(body: tuple[Statement, ...]) -> bool:
     """Whether a fence is behind every store to shared memory, however conditions turn out."""
     for statement in reversed(body):
-        if isinstance(statement, Fence):
+        if statement.touched.meets == "fence":
             return True
-        if isinstance(statement, SharedStore):
+        if statement.touched.to_shared:
             return False
         if isinstance(statement, (Loop, If)) and not _is_fenced(statement.body):
             return False
