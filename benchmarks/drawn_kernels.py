@@ -102,7 +102,7 @@ def judged(task: tuple[int, int]) -> Drawn:
         kernel = kernel_of(row)
     except CuteError as error:
         return Drawn(number, kind, _words(row), rejected=error.condition)
-    found = {f"{f.broken.rule}" for t in TARGETS for f in cx.check(kernel, t).findings}
+    found = {f.broken.rule for t in TARGETS for f in cx.check(kernel, t).findings}
     return Drawn(number, kind, _words(row), tuple(sorted(found)))
 
 
@@ -171,8 +171,8 @@ def _listed(title: str, counts: Counter[str], most: int = 12) -> None:
             print(f"  {times:4}  {text}")
 
 
-def _wanted_compiled(clean: list[Drawn], seed: int, wanted: int, workers: int) -> int:
-    """Compile draws in their order until so many fit; print what does not; how many fit."""
+def _wanted_compiled(clean: list[Drawn], seed: int, wanted: int, workers: int) -> bool:
+    """Compile draws in their order until so many fit; print what does not; whether they do."""
     made: list[Compiled] = []
     texts, number = {one.number: one.text for one in clean}, 0
     with Pool(workers) as pool:
@@ -188,7 +188,7 @@ def _wanted_compiled(clean: list[Drawn], seed: int, wanted: int, workers: int) -
     rejected = sum(bool(one.rejected) for one in made)
     by = ", ".join(f"{target} {version}" for target, version in compilers())
     print(f"{fits} of {len(made)} fit by each of {by}; {spills} spill, {rejected} are rejected")
-    return fits
+    return fits >= wanted and not rejected
 
 
 def main() -> None:
@@ -211,8 +211,7 @@ def main() -> None:
     few = len(clean) < asked.share * len(kernels)
     if asked.binaries and compilers():
         chosen = [one for one in clean if one.kind in asked.kinds.split(",")]
-        fits = _wanted_compiled(chosen, asked.seed, asked.binaries, asked.workers)
-        few = few or fits < asked.binaries
+        few |= not _wanted_compiled(chosen, asked.seed, asked.binaries, asked.workers)
     print(f"{time.perf_counter() - start:.0f} s")
     raise SystemExit(few)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pycute_xe as cx
+from pycute_xe.converting import host_dtype
 from pycute_xe.kernel import Index, Kernel, KernelBuilder, Share, Tiles
 
 Order: TypeAlias = Literal["row", "col"]
@@ -114,7 +115,7 @@ def inputs_of(kernel: Kernel, r: random.Random) -> dict[str, NDArray[Any]]:
         if kind.kind == "float":
             out[operand.name] = rng.integers(-3, 4, shape).astype(np.float32)
             continue
-        dtype = np.dtype(f"{'i' if kind.kind == 'signed' else 'u'}{kind.bits // 8}")
+        dtype = host_dtype(kind)
         ends = np.iinfo(dtype)
         numbers = rng.integers(ends.min, ends.max, shape, dtype=dtype, endpoint=True)
         if operand.name == "L":

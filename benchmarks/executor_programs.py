@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pycute_xe as cx
-from pycute_xe.converting import convert
+from pycute_xe.converting import convert, host_dtype
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Index, Kernel, KernelBuilder, Tiles
 
@@ -145,17 +145,14 @@ def inputs_of(r: random.Random, kind: str, shape: tuple[int, ...]) -> NDArray[An
     rng = np.random.default_rng(r.randrange(1 << 30))
     if kind not in INTEGERS:
         return rng.integers(-3, 4, shape).astype(np.float32)
-    low, high = int(np.iinfo(_dtype(kind)).min), int(np.iinfo(_dtype(kind)).max)
+    dtype = host_dtype(kind)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     ends = np.array([low, low + 1, high, high - 1, 0, 1, 2, 3, min(high, 46341)], dtype=object)
-    out = rng.integers(low, high, shape, dtype=_dtype(kind), endpoint=True)
+    out = rng.integers(low, high, shape, dtype=dtype, endpoint=True)
     some = rng.random(shape) < 0.6
-    out[some] = ends[rng.integers(0, len(ends), shape)][some].astype(_dtype(kind))
+    out[some] = ends[rng.integers(0, len(ends), shape)][some].astype(dtype)
     small = rng.random() < 0.3
-    return (out % 7).astype(_dtype(kind)) if small else out
-
-
-def _dtype(kind: str) -> Any:
-    return np.dtype(f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:]) // 8}")
+    return (out % 7).astype(dtype) if small else out
 
 
 def program(r: random.Random) -> tuple[Kernel, dict[str, str]]:
@@ -238,11 +235,22 @@ def answer(kernel: Kernel, given: dict[str, Any], executor: Any) -> NDArray[Any]
     return np.ascontiguousarray(out).view(np.uint8)
 
 
+def held(kernel: Kernel, given: dict[str, Any]) -> str:
+    """Run a kernel on both executors; return "equal", "refused", or what differs."""
+    fast, slow = (answer(kernel, given, way) for way in ("fast", "reference"))
+    if isinstance(fast, str) or isinstance(slow, str):
+        ends = [x if isinstance(x, str) else "runs" for x in (fast, slow)]
+        return "refused" if ends[0] == ends[1] else f"one is refused: {ends}"
+    if np.array_equal(fast, slow):
+        return "equal"
+    return f"{int((fast != slow).sum())} bytes of {fast.size} differ"
+
+
 def compared(kernel: Kernel, kinds: dict[str, str], r: random.Random) -> str:
     """Return "equal", "refused", or what differs; each kernel is run twice on other numbers."""
     sizes = (r.choice([1, 16, 19, 33]), r.choice([1, 16, 21, 40]))
     known = {operand.name: operand for operand in kernel.operands}
-    refused = False
+    answers: list[str] = []
     for _ in range(2):
         given: dict[str, Any] = {x: inputs_of(r, kind, sizes) for x, kind in kinds.items()}
         given = {x: array for x, array in given.items() if x in known}
@@ -252,15 +260,10 @@ def compared(kernel: Kernel, kinds: dict[str, str], r: random.Random) -> str:
         dtype = {x: kind for x, kind in kinds.items() if x in given and kind not in INTEGERS}
         if any(kind in ("bf16", "f16") for kind in dtype.values()):
             given |= {x: _narrow(given[x], kind) for x, kind in dtype.items()}
-        fast, slow = (answer(kernel, given, way) for way in ("fast", "reference"))
-        if isinstance(fast, str) or isinstance(slow, str):
-            ends = [x if isinstance(x, str) else "runs" for x in (fast, slow)]
-            if ends[0] != ends[1]:
-                return f"one is refused: {ends}"
-            refused = True
-        elif not np.array_equal(fast, slow):
-            return f"{int((fast != slow).sum())} bytes of {fast.size} differ at {sizes}"
-    return "refused" if refused else "equal"
+        answers.append(held(kernel, given))
+        if answers[-1] not in ("equal", "refused"):
+            return f"{answers[-1]} at {sizes}"
+    return "refused" if "refused" in answers else "equal"
 
 
 def judged(r: random.Random) -> str:
@@ -276,18 +279,13 @@ def judged(r: random.Random) -> str:
 
 def multiplied(kernel: Kernel, r: random.Random) -> str:
     """Return the same of a kernel of products."""
-    found: list[str] = []
+    answers: list[str] = []
     for _ in range(2):
         given = executor_products.inputs_of(kernel, r)
-        fast, slow = (answer(kernel, given, way) for way in ("fast", "reference"))
-        if isinstance(fast, str) or isinstance(slow, str):
-            ends = [x if isinstance(x, str) else "runs" for x in (fast, slow)]
-            if ends[0] != ends[1]:
-                return f"one is refused: {ends}"
-            found.append("refused")
-        elif not np.array_equal(fast, slow):
-            return f"{int((fast != slow).sum())} bytes of {fast.size} differ at {given['L']}"
-    return "refused" if found else "equal"
+        answers.append(held(kernel, given))
+        if answers[-1] not in ("equal", "refused"):
+            return f"{answers[-1]} at {given['L']}"
+    return "refused" if "refused" in answers else "equal"
 
 
 def _narrow(array: NDArray[Any], kind: str) -> NDArray[Any]:

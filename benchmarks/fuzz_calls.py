@@ -171,6 +171,20 @@ def _worker(options: Namespace) -> None:
         os.chdir("/")
 
 
+def _run(command: list[str]) -> tuple[str, str]:
+    """Return what a process prints, and how it ends if not as it should."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800
+        )
+    except subprocess.TimeoutExpired as error:  # what waits takes no time of a processor
+        return (error.stdout or b"").decode(), "hangs"
+    if not done.returncode:
+        return done.stdout, ""
+    last = done.stderr.strip().splitlines()[-1:] or [f"signal {-done.returncode}"]
+    return done.stdout, f"ends with {last[0]}"
+
+
 def _chunk(options: Namespace, start: int) -> list[str]:
     """Return what fails of a chunk; after a call that ends its process the rest is made in anew."""
     stop = min(start + CHUNK, options.start + options.calls)
@@ -179,15 +193,12 @@ def _chunk(options: Namespace, start: int) -> list[str]:
         with NamedTemporaryFile() as at:
             command = [sys.executable, __file__, "--worker", f"--seed={options.seed}"]
             command += [f"--start={start}", f"--stop={stop}", f"--at={at.name}"]
-            done = subprocess.run(command, capture_output=True, text=True)
+            output, ended = _run(command)
             reached = int(at.read().strip() or start)
-        lines += done.stdout.splitlines()
-        if not done.returncode:
+        lines += output.splitlines()
+        if not ended:
             break
-        last = done.stderr.strip().splitlines()[-1:] or [f"signal {-done.returncode}"]
-        lines.append(
-            f"{reached} the process ends with {last[0]} by {drawn(options.seed, reached)[0].name}"
-        )
+        lines.append(f"{reached} the process {ended} by {drawn(options.seed, reached)[0].name}")
         start = reached + 1
     return lines
 

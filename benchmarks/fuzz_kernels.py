@@ -31,7 +31,7 @@ from pycute_xe.verifying.verdict import Verdict
 
 SEEDS = range(4)
 BUDGET = 10.0
-"""Seconds that a proof may take."""
+"""Work that a proof may take: about as many seconds of a processor."""
 
 
 @dataclass(frozen=True)

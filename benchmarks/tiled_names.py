@@ -33,14 +33,14 @@ from pycute_xe.numeric import numerics
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from executed_images import executed_block  # pyright: ignore[reportMissingImports]
+from executed_images import as_type, executed_places  # pyright: ignore[reportMissingImports]
 
 FORMS = ("atom", "one block", "across", "down", "subgroups", "A", "B", "C")
 BLOCKS = ("XE_2D_", "XE_LOAD_2D", "XE_STORE_2D", "XE_PREFETCH_2D")
 PLAIN = {4: "u4", 8: "u8", 16: "u16", 32: "u32", 64: "u64"}
 REASONS = tuple(str(row["condition"]) for row in rows("block2d_names", "without_order"))
 BUDGET = 600.0
-"""Of a verdict, in seconds: no answer here may depend on the clock."""
+"""Of a verdict: no answer here may lack work."""
 
 MMAS = {
     4: ("s32", "u4"),
@@ -77,30 +77,14 @@ def cases(kinds: str = "all") -> list[Case]:
 # ------------------------------------------------------------ enumeration
 
 
-def block_slots(atom: Any) -> np.ndarray:
-    """Return row and column in memory of each register slot, by executed messages; -1 is none."""
-    shape, bits = atom.shape, atom.value_type.bits
-    wide = atom.place_in_memory(shape[0] - 1, shape[1] - 1)[1] + 1
-    slots = np.array(executed_block(atom.messages("bmg"), wide * bits // 8, bits))
-    return np.where(slots[:, None] < 0, -1, np.stack(np.divmod(slots, wide), axis=-1))
-
-
-def dealt(slots: np.ndarray, per: int) -> np.ndarray:
-    """Deal slots to 16 work-items, so many at a time: (work-item, value, …)."""
-    whole = -(-len(slots) // (16 * per)) * 16 * per
-    full = np.full((whole, *slots.shape[1:]), -1)
-    full[: len(slots)] = slots
-    return full.reshape(-1, 16, per, 2).transpose(1, 0, 2, 3).reshape(16, -1, 2)
-
-
 def enumerated(copy: Any) -> np.ndarray:
     """Return the place in memory of each value: (subgroup, work-item, value, 2), -1 for none."""
     if not isinstance(copy, cx.TiledCopy):
-        slots = block_slots(copy)
-        return dealt(slots, copy.unit_bits // copy.value_type.bits)[None]
+        slots = executed_places(copy)
+        return as_type(slots, copy.unit_bits // copy.value_type.bits)[None]
     atom: Any = copy.atom
     tile = copy.tiler_mn
-    slots, step = block_slots(atom), atom.values * 16
+    slots, step = executed_places(atom), atom.values * 16
     threads, values = (size(mode) for mode in copy.layout_tv_tiled)
     blocks, out = values // atom.values, []
     for subgroup in range(threads // 16):
@@ -112,7 +96,7 @@ def enumerated(copy: Any) -> np.ndarray:
             moved = np.where(slots < 0, -1, turned + start)
             part = held[block * step : block * step + len(slots)]
             part[:] = np.where(moved < 0, part if atom.is_store else -1, moved)
-        out.append(dealt(held, copy.unit_bits // copy.value_type.bits))
+        out.append(as_type(held, copy.unit_bits // copy.value_type.bits))
     return np.stack(out)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -92,8 +93,17 @@ def executed_block(parts: Sequence[PlacedMessage], row_bytes: int, bits: int) ->
     return in_values(np.concatenate(images), bits)
 
 
+def executed_places(atom: Any) -> np.ndarray:
+    """Row and column in memory of each register slot after the messages of an atom; -1 for none."""
+    rows, columns = atom.shape
+    bits, wide = atom.value_type.bits, atom.place_in_memory(rows - 1, columns - 1)[1] + 1
+    slots = executed_block(atom.messages("bmg"), wide * bits // 8, bits)
+    return np.where(slots[:, None] < 0, -1, np.stack(np.divmod(slots, wide), axis=-1))
+
+
 def as_type(slots: np.ndarray, unit: int) -> np.ndarray:
     """Slots dealt out in units of so many: one row for each of 16 work-items."""
-    full = np.full(-(-len(slots) // (16 * unit)) * 16 * unit, -1)
+    of_one = slots.shape[1:]
+    full = np.full((-(-len(slots) // (16 * unit)) * 16 * unit, *of_one), -1)
     full[: len(slots)] = slots
-    return full.reshape(-1, 16, unit).transpose(1, 0, 2).reshape(16, -1)
+    return full.reshape(-1, 16, unit, *of_one).swapaxes(0, 1).reshape(16, -1, *of_one)

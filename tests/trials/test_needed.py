@@ -59,6 +59,7 @@ def test_each_assumption_of_a_kind_is_needed(name: str) -> None:
 
 def demand_needed(kernel: Kernel) -> None:
     found = cx.needed_assumptions(kernel)
+    assert found.rows, "the kernel assumes nothing of tables"
     assert found, str(found)
     demand_shown(kernel, found)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from executed_images import as_type, executed_block
+from executed_images import as_type, executed_places
 
 import pycute_xe as cx
 from pycute_xe.cutlass.known_names import shipped_names
@@ -24,12 +24,7 @@ BF16 = cx.XE_DPAS_TT(8, "f32", "bf16")
 def image(name: str) -> np.ndarray:
     """(work-item, value, 2): rows and columns in memory, by an execution of the tests' own."""
     atom = cx.get_atom(name)
-    bits = atom.value_type.bits
-    rows, columns = atom.shape
-    wide = atom.place_in_memory(rows - 1, columns - 1)[1] + 1
-    slots = executed_block(atom.messages("bmg"), wide * bits // 8, bits)
-    held = as_type(slots, atom.unit_bits // bits)
-    return np.where(held[..., None] < 0, -1, np.stack(np.divmod(held, wide), axis=-1))
+    return as_type(executed_places(atom), atom.unit_bits // atom.value_type.bits)
 
 
 def owned(name: str) -> np.ndarray:

@@ -6,21 +6,17 @@ All names, types and tilings are in ``benchmarks/tiled_names.py``; here is a sam
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tiled_names
+from executed_images import as_type, executed_places
 from sampling import WHOLE
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.layout import Layout
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-import tiled_names  # pyright: ignore[reportMissingImports]
 
 CASES = tiled_names.cases()
 TILINGS = [
@@ -108,7 +104,7 @@ def test_tilings_of_operands(name: str, operand: str, older: str, newer: str) ->
 @pytest.mark.long
 def test_a_formula_is_proved_in_the_order_it_is_written_in(name: str) -> None:
     atom: Any = cx.get_atom(name)
-    held = tiled_names.dealt(tiled_names.block_slots(atom), atom.unit_bits // atom.value_type.bits)
+    held = as_type(executed_places(atom), atom.unit_bits // atom.value_type.bits)
     for order in ("layout", "registers"):
         row, column = atom.formula(order=order)
         places = held if order == "registers" else np.array(atom.ownership())
