@@ -42,7 +42,7 @@ demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 test: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
-long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in ten
+long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in twenty
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m long
 
 # Side by side, each printed when it ends.
@@ -132,8 +132,6 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/fuzz_softmax.py 2000
 	@$(PY) benchmarks/random_layouts.py --count 20000
 	@$(PY) -W ignore benchmarks/conversion_programs.py --count 2000 --seed $(SEED)
-	@$(PY) benchmarks/executor_programs.py --count 5000 --seed $(SEED)
-	@$(PY) benchmarks/wrapping_programs.py --count 300 --seed $(SEED)
 	@$(PY) benchmarks/drawn_kernels.py --count 400 --seed $(SEED) --binaries 0
 	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)

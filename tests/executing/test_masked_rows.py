@@ -115,6 +115,8 @@ def test_rows_at_the_edges(name: str, how: str) -> None:
     named = {o.name: o for o in kernel.inputs if o.value_type.kind == "float" and o.name in given}
     if how == ROWS[0]:  # of products and sums nothing is left there but overflow
         named = {name: operand for name, operand in named.items() if name in chosen_among(kernel)}
+        if not named:
+            pytest.skip("its greatest number is one of products or sums")
     held(kernel, given | {name: rows_of(how, named[name], given[name]) for name in named})
 
 
