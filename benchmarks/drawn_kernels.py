@@ -183,6 +183,7 @@ def _wanted_compiled(clean: list[Drawn], seed: int, wanted: int, workers: int) -
                 made.append(one)
                 for line in (*one.spilled, *one.rejected):
                     print(f"{one.number} {texts[one.number]}\n      {line}", flush=True)
+            print(f"{sum(one.fits for one in made)} of {len(made)} fit", flush=True)
     _listed("without a text:", Counter(one.unwritten for one in made if one.unwritten))
     fits, spills = sum(one.fits for one in made), sum(bool(one.spilled) for one in made)
     rejected = sum(bool(one.rejected) for one in made)
