@@ -183,6 +183,14 @@ def test_a_difference_of_owners_is_not_alike_in_owners() -> None:
     assert "owners" not in told.rpartition("alike:")[2]
 
 
+def test_diff_shows_owners_that_differ_and_counts_those_that_are_added() -> None:
+    before, after = layout_of(ALL, (16, 16)), layout_of(ROWS, (16, 16))
+    change = cx.diff(before, after).owners[0][1]
+    assert change.moved == sum(before.owners(e) != after.owners(e) for e in before.by_element)
+    assert all(old != new for _, old, new in change.examples)
+    assert f"{change.other_repeats} of them further owners alone" in change.brief
+
+
 def test_lanes_that_a_layout_leaves_out_hold_copies() -> None:
     text = "#xegpu.layout<lane_layout = [8, 1], lane_data = [1, 1]>"
     part, whole = layout_of(text, (8, 16)), layout_of(text, (8, 16), subgroup_size=16)
