@@ -539,13 +539,11 @@ def _misfit(value: Any, kind: Any) -> str:
 
 
 def _is_choice(value: Any, kind: Any) -> bool:
-    """Whether a value has the type of the values among which a kind lets one choose."""
-    inner = get_args(kind)
-    if get_origin(kind) is Literal:
-        return type(value) in map(type, inner)
-    return get_origin(kind) in (Union, types.UnionType) and any(
-        _is_choice(value, one) for one in inner
-    )
+    """Whether a value has the type that a kind asks for, a tuple or one of some values."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Literal, tuple):
+        return type(value) in (map(type, inner) if origin is Literal else (tuple,))
+    return origin in (Union, types.UnionType) and any(_is_choice(value, one) for one in inner)
 
 
 def _quoted(value: Any, error: BaseException) -> str:

@@ -271,7 +271,7 @@ def test_descriptors_texts_and_coordinates_that_are_something_else() -> None:
         (lambda: cx.substitute(cx.Layout((cx.symbol("m"), 4)), {"nope": 3}), "does not occur"),
         (lambda: cx.E(1) - ("x",), "an entry is not an integer"),
         (lambda: cx.dialects.Conversion(1, 2, 3, "x", (), 4, 5, 6), "src is an int"),
-        (lambda: cx.Explanation("a", "b", ("c",)), "steps is a tuple"),
+        (lambda: cx.Explanation("a", "b", ("c",)), "steps is ('c',)"),
     ],
 )
 def test_values_beyond_what_is_computed_with(call: Any, words: str) -> None:
@@ -291,3 +291,9 @@ def test_a_mapping_of_numbers_serves_layouts_that_name_some_of_its_symbols() -> 
     layout = cx.Layout((cx.symbol("m"), 4))
     assert cx.substitute(layout, {"m": 8, "nope": 3}) == cx.Layout((8, 4))
     assert cx.substitute(cx.Layout(4), {"m": 8}) == cx.Layout(4)
+
+
+def test_an_order_of_values_that_is_an_array_is_refused_by_name() -> None:
+    atom: Any = cx.get_atom("XE_2D_U16x32x16_LD_N")
+    with pytest.raises(InputError, match="order is an ndarray"):
+        atom.in_order(np.zeros((0, 3)))

@@ -27,6 +27,7 @@ from pycute_xe.errors import CoordError, CuteError, ShapeError, quoted
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed
 from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
@@ -233,6 +234,7 @@ class CopyAnswers(ABC):
             raise self._without_order("idle work-items")
         return formula_of(lanes, self)
 
+    @typed
     def in_order(self, order: ValueOrder = "layout") -> tuple[tuple[Place, ...], ...]:
         """Return for each work-item the (row, column) of each value, in an order of the values.
 

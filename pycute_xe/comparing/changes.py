@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import TypeVar
 
 from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import shown
 
-__all__ = ["Change", "Difference", "NAMES", "Row", "Value", "fitting"]
+__all__ = ["Change", "Difference", "NAMES", "Owner", "Row", "Value", "change_of_owners", "fitting"]
+
+Owner = tuple[int, int]
+"""(work-item, value)."""
+
+Place = TypeVar("Place", bound=tuple[int, ...])
 
 NAMES = "names"
 """The section of rows that say what something is called or how it is written, not what it is."""
@@ -17,6 +23,7 @@ NAMES = "names"
 Value = int | str | None
 
 _LINES = 25
+_EXAMPLES = 3
 _COLUMNS = 100
 _PARAGRAPH = 5
 """Lines that the rows of a section take at most; fewer where a screen is full."""
@@ -33,7 +40,7 @@ class Change:
     the same one under another value number, and ``other_byte`` begin in another byte of the
     registers, where two of them are compared. The first owner counts where several work-items
     repeat an element; ``other_repeats`` are those whose first owner stays and further ones do not.
-    ``examples``: (row, column), first owner before, first owner after. ``who`` are the words for
+    ``examples``: (row, column), first owner before, another one after. ``who`` are the words for
     the two parts of an owner.
     """
 
@@ -54,6 +61,8 @@ class Change:
     def brief(self) -> str:
         """How many elements have other owners, and the first of them."""
         text = f"{self.moved} of {self.elements} elements change"
+        if self.other_repeats:
+            text += f", {self.other_repeats} of them further owners alone"
         return f"{text}, first {self._examples(1)}" if self.examples else text
 
     def _examples(self, most: int) -> str:
@@ -78,7 +87,27 @@ class Change:
             text += f", {self.other_byte} byte"
         if self.other_repeats:
             text += f", {self.other_repeats} further owners"
-        return "\n  ".join((text, self._examples(3))) if self.examples else text
+        return "\n  ".join((text, self._examples(_EXAMPLES))) if self.examples else text
+
+
+def change_of_owners(
+    before: Mapping[Place, tuple[Owner, ...]],
+    after: Mapping[Place, tuple[Owner, ...]],
+    other_byte: int = 0,
+) -> Change:
+    """Return how all owners of the elements that both have change.
+
+    >>> print(change_of_owners({(0, 0): ((0, 0), (1, 0))}, {(0, 0): ((0, 0),)}).brief)
+    1 of 1 elements change, 1 of them further owners alone
+    """
+    common = sorted(before.keys() & after.keys())
+    first = {p: (before[p][0], after[p][0]) for p in common}
+    moved = [p for p, (old, new) in first.items() if old[0] != new[0]]
+    renumbered = [p for p, (old, new) in first.items() if old[0] == new[0] and old != new]
+    repeats = sum(old == new and before[p] != after[p] for p, (old, new) in first.items())
+    shown = [*moved[:_EXAMPLES], *renumbered[:_EXAMPLES]][:_EXAMPLES]
+    examples = tuple((place, *first[place]) for place in shown)
+    return Change(len(common), len(moved), len(renumbered), other_byte, examples, repeats)
 
 
 @checked_fields

@@ -17,7 +17,14 @@ from pycute_xe.comparing.atom_arguments import (
     first_messages,
     name_of,
 )
-from pycute_xe.comparing.changes import NAMES, Change, Difference, Row
+from pycute_xe.comparing.changes import (
+    NAMES,
+    Change,
+    Difference,
+    Owner,
+    Row,
+    change_of_owners,
+)
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
@@ -27,9 +34,6 @@ __all__ = ["AtomDiff", "Change", "diff_atoms"]
 
 # ------------------------------------------------------------ compared facts
 # What `diff` compares of an atom.
-
-Owner = tuple[int, int]
-"""(work-item, value)."""
 
 Owners = Mapping[Place, tuple[Owner, ...]]
 """All owners of each element, by work-item and value."""
@@ -242,7 +246,6 @@ def _owners(ownership: tuple[tuple[Place, ...], ...]) -> Owners:
 
 # ------------------------------------------------------------ differing
 
-_EXAMPLES = 3
 _COLUMNS = 100
 _MESSAGES = 2
 
@@ -308,7 +311,7 @@ def diff_atoms(a: object, b: object = None, operand: Operand | None = None) -> A
     read in units of 32 bits, registers show what XE_2D_U16x16x16_LD_V says
     """
     before, after = sides(a, b, operand)
-    layouts = None if b is None else _change(before.claimed, after.claimed, 0)
+    layouts = None if b is None else change_of_owners(before.claimed, after.claimed)
     registers = _register_change(before, after, alone=b is None)
     names = ("said by layouts", "held in registers" if layouts else "said, against registers")
     return AtomDiff(
@@ -346,26 +349,15 @@ def _register_change(before: Side, after: Side, alone: bool) -> Change | None:
     if left is None or right is None:
         return None
     if alone:
-        return _change(before.claimed, after.owners, 0)
+        return change_of_owners(before.claimed, after.owners)
     first, second = _bytes(left), _bytes(right)
     other = sum(first[place] != second[place] for place in first.keys() & second.keys())
-    return _change(before.owners, after.owners, other)
+    return change_of_owners(before.owners, after.owners, other)
 
 
 def _bytes(picture: RegisterPicture) -> dict[Place, int]:
     slots = enumerate(picture.slots)
     return {place: i * picture.bits // 8 for i, place in slots if place is not None}
-
-
-def _change(before: Owners, after: Owners, other_byte: int) -> Change:
-    common = sorted(before.keys() & after.keys())
-    first = {p: (before[p][0], after[p][0]) for p in common}
-    moved = [p for p, (old, new) in first.items() if old[0] != new[0]]
-    renumbered = [p for p, (old, new) in first.items() if old[0] == new[0] and old != new]
-    repeats = sum(old == new and before[p] != after[p] for p, (old, new) in first.items())
-    shown = [*moved[:_EXAMPLES], *renumbered[:_EXAMPLES]][:_EXAMPLES]
-    examples = tuple((place, *first[place]) for place in shown)
-    return Change(len(common), len(moved), len(renumbered), other_byte, examples, repeats)
 
 
 def _parameters(before: Side, after: Side) -> Iterator[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from pycute_xe.dialects.linear import LinearLayout, dims, is_power
 from pycute_xe.dialects.reading import AnyEncoding, parse
 from pycute_xe.dialects.triton import DotOperand, Linear
 from pycute_xe.dialects.xegpu import XeGpuLayout, XeGpuSlice
-from pycute_xe.errors import InputError, ShapeError, quoted
+from pycute_xe.errors import CoordError, InputError, ShapeError, quoted
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.signatures import shortly, typed, typed_fields
 from pycute_xe.typing import is_tuple, shown
@@ -21,6 +21,7 @@ from pycute_xe.typing import is_tuple, shown
 __all__ = ["Distributed", "layout_of"]
 
 _MOST_PLACES = 1 << 20
+_MOST_LANES = 32
 
 Place = tuple[int, ...]
 """(subgroup, lane, value)."""
@@ -68,6 +69,9 @@ class Distributed:
             wrong = (
                 f"a subgroup of {shortly(lanes)} lanes is not a multiple of the layout's {named}"
             )
+            raise ShapeError("layout_of", {"subgroup_size": lanes}, wrong, "give 16 or 32")
+        if lanes != named and (lanes > _MOST_LANES or lanes & (lanes - 1)):
+            wrong = f"no subgroup has {lanes} lanes"
             raise ShapeError("layout_of", {"subgroup_size": lanes}, wrong, "give 16 or 32")
         if lanes != named and not self._is_xegpu:
             wrong = f"the layout names all {named} lanes of a subgroup"
@@ -144,6 +148,11 @@ class Distributed:
     def element(self, subgroup: int = 0, lane: int = 0, value: int = 0) -> Place:
         """Return the coordinate of a work-item's value. Raises `CoordError` for what is not."""
         if self._is_xegpu:
+            asked = {"subgroup": subgroup, "lane": lane, "value": value}
+            for (name, at), count in zip(asked.items(), self._sizes, strict=True):
+                if type(at) is not int or not 0 <= at < count:
+                    wrong = f"{name} counts from 0 to {count - 1}"
+                    raise CoordError("element", {name: at}, wrong, "name a place that exists")
             return padded(self.ownership(lane, value, subgroup), len(self.shape))
         return self.linear(warp=subgroup, lane=lane, register=value)
 

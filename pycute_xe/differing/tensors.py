@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pycute_xe.comparing.changes import NAMES, Change, Difference, Row
+from collections.abc import Mapping
+
+from pycute_xe.comparing.changes import (
+    NAMES,
+    Difference,
+    Owner,
+    Row,
+    change_of_owners,
+)
 from pycute_xe.dialects import Distributed
 
 __all__ = ["differing_tensors"]
-
-_EXAMPLES = 3
 
 
 def differing_tensors(one: Distributed, other: Distributed) -> Difference:
@@ -26,35 +32,18 @@ def differing_tensors(one: Distributed, other: Distributed) -> Difference:
         moved = sum(_subgroups(one, e) != _subgroups(other, e) for e in one.by_element)
         if moved:
             notes = (f"{moved:,} elements change their subgroup",)
-        owners = (("tensor", _change(one, other)),)
+        owners = (("tensor", change_of_owners(_owners(one), _owners(other))),)
         return Difference("tensor", before, after, tuple(rows), owners=owners, notes=notes)
     return Difference("tensor", before, after, tuple(rows), notes=notes)
 
 
-def _change(one: Distributed, other: Distributed) -> Change:
-    """How owners change; a work-item counts through its subgroups."""
-    work_item = value = repeats = 0
-    examples = list[tuple[tuple[int, ...], tuple[int, int], tuple[int, int]]]()
-    for element, owners in sorted(one.by_element.items()):
-        before, after = _owners(one, owners), _owners(other, other.by_element[element])
-        if before == after:
-            continue
-        examples.append((element, before[0], after[0]))
-        if before[0][0] != after[0][0]:
-            work_item += 1
-        elif before[0] != after[0]:
-            value += 1
-        else:
-            repeats += 1
-    count = len(one.by_element)
-    return Change(count, work_item, value, 0, tuple(examples[:_EXAMPLES]), repeats)
+def _owners(tensor: Distributed) -> Mapping[tuple[int, ...], tuple[Owner, ...]]:
+    """All owners of each element; a work-item counts through its subgroups."""
+    return {
+        element: tuple((s * tensor.lanes + t, v) for s, t, v in owners)
+        for element, owners in tensor.by_element.items()
+    }
 
 
 def _subgroups(tensor: Distributed, element: tuple[int, ...]) -> set[int]:
     return {subgroup for subgroup, _, _ in tensor.owners(element)}
-
-
-def _owners(
-    tensor: Distributed, owners: tuple[tuple[int, ...], ...]
-) -> tuple[tuple[int, int], ...]:
-    return tuple((s * tensor.lanes + t, v) for s, t, v in owners)

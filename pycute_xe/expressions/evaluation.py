@@ -59,9 +59,18 @@ class Operation:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the operands, as far as they have their own."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+        """The names of the operands, as far as they have their own; ``*modes`` stands for several.
+
+        >>> OPERATIONS["make_layout"].names, OPERATIONS["get"].names
+        (('*parts', 'stride'), ('layout', '*modes'))
+        """
+        out: list[str] = []
+        for parameter in inspect.signature(self.function).parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                out.append(f"*{parameter.name}")
+            elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD or "*" in [n[0] for n in out]:
+                out.append(parameter.name)
+        return tuple(out)
 
     @property
     def usage(self) -> str:
@@ -70,8 +79,11 @@ class Operation:
         >>> OPERATIONS["complement"].usage
         'complement(layout[, cotarget])'
         """
-        names = list(self.names[: len(self.kinds)])
-        must, may = names[: self.required], names[self.required :]
+        names = self.names[: len(self.kinds)]
+        must, may = (
+            [name for name in some if name[0] != "*"]
+            for some in (names[: self.required], names[self.required :])
+        )
         repeated = ["…"] if self.open else []
         shown = ", ".join([*must, *repeated])
         return f"{self.name}({shown}{''.join(f'[, {name}]' for name in may)})"

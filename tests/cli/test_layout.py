@@ -20,6 +20,7 @@ from pycute_xe.algebra import swizzled
 from pycute_xe.errors import CuteError, DivisibilityError
 from pycute_xe.expressions.evaluation import OPERATIONS, evaluate, outermost
 from pycute_xe.expressions.reading import ExpressionError
+from pycute_xe.expressions.writing import python_text
 
 L = cx.Layout
 SWIZZLED = cx.ComposedLayout(cx.Swizzle(3, 3, 3), 0, L((8, 64), (64, 1)))
@@ -497,3 +498,18 @@ def test_what_a_layout_costs_is_shown_and_drawn(tmp_path: Path) -> None:
     assert document["analysis"]["aliasing"] == "none"
     plain = CliRunner().invoke(cli.main, ["layout", "(4,8):(8,1)", "--json"])
     assert json.loads(plain.output)["analysis"] is None
+
+
+@pytest.mark.parametrize("text", ["make_layout((4,8), stride=(8,1))", "make_layout((4,8),(8,1))"])
+def test_strides_are_given_by_name_as_in_python(text: str) -> None:
+    assert evaluate(text) == cx.make_layout((4, 8), stride=(8, 1))
+    assert eval(python_text(text), {"cx": cx}) == evaluate(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["make_layout(stride=(8,1))", "make_layout((4,8),(8,1),stride=(1,4))", "get(4:1,modes=0)"],
+)
+def test_names_of_operands_stand_in_their_places(text: str) -> None:
+    with pytest.raises(CuteError, match="is not the next operand"):
+        evaluate(text)

@@ -15,7 +15,7 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.dialects import Distributed, convert, layout_of
-from pycute_xe.errors import CuteError, RankError, ShapeError
+from pycute_xe.errors import CoordError, CuteError, RankError, ShapeError
 
 DPAS = (
     "#ttig.dpas<{repeatCount = 8, systolicDepth = 8, executionSize = 16, opsPerChan = 2, "
@@ -183,6 +183,14 @@ def test_a_difference_of_owners_is_not_alike_in_owners() -> None:
     assert "owners" not in told.rpartition("alike:")[2]
 
 
+def test_diff_shows_owners_that_differ_and_counts_those_that_are_added() -> None:
+    before, after = layout_of(ALL, (16, 16)), layout_of(ROWS, (16, 16))
+    change = cx.diff(before, after).owners[0][1]
+    assert change.moved == sum(before.owners(e) != after.owners(e) for e in before.by_element)
+    assert all(old != new for _, old, new in change.examples)
+    assert f"{change.other_repeats} of them further owners alone" in change.brief
+
+
 def test_lanes_that_a_layout_leaves_out_hold_copies() -> None:
     text = "#xegpu.layout<lane_layout = [8, 1], lane_data = [1, 1]>"
     part, whole = layout_of(text, (8, 16)), layout_of(text, (8, 16), subgroup_size=16)
@@ -192,7 +200,7 @@ def test_lanes_that_a_layout_leaves_out_hold_copies() -> None:
     assert whole.linear.basis("lane") == (*part.linear.basis("lane"), (0, 0))
     assert convert(part, whole).way == "nothing"
     assert bool(cx.verify(whole))
-    for wrong in (12, 0, "16"):
+    for wrong in (12, 0, "16", 24, 64, 2**60):
         with pytest.raises(CuteError):
             layout_of(text, (8, 16), subgroup_size=wrong)
     with pytest.raises(ShapeError, match="names all 16 lanes"):
@@ -201,6 +209,15 @@ def test_lanes_that_a_layout_leaves_out_hold_copies() -> None:
         convert(
             layout_of(ROWS, (16, 16)), layout_of(blocked((1, 1), (2, 4), (2, 1), (1, 0)), (16, 16))
         )
+
+
+@pytest.mark.parametrize("text", ["#xegpu.layout<lane_layout = [8, 1], lane_data = [1, 1]>", ROWS])
+def test_a_place_that_is_none_has_no_element(text: str) -> None:
+    tensor = layout_of(text, (16, 16))
+    beyond = (tensor.subgroups, 0, 0), (0, tensor.lanes, 0), (0, 0, tensor.values)
+    for place in (*beyond, (0, -1, 0), (0, 0, 2**70), (0, None, 0)):
+        with pytest.raises(CoordError, match="counts from 0 to"):
+            tensor.element(*place)  # pyright: ignore[reportArgumentType]
 
 
 # ------------------------------------------------------------ reshape, trans, broadcast

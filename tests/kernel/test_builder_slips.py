@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Any, Literal
 
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.identifiers import is_slip
 from pycute_xe.kernel import KernelBuilder, Tiles
 
@@ -64,3 +65,29 @@ def test_a_vector_of_columns_is_not_read_along_another_mode() -> None:
     assert scaled("row")
     with pytest.raises(KernelError, match='store S with order "row"'):
         scaled("col")
+
+
+def a_builder() -> tuple[KernelBuilder, cx.kernel.Operand]:
+    k = KernelBuilder("k", 8)
+    return k, k.input("A", "f32", ("M", "N"))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda k, _: k.ticket((), 0, None, 0), "counter is a tuple"),
+        (lambda k, _: k.loop("k", 0, 4, holds=4), "holds is an int"),
+        (lambda k, _: k.build(3), "computes is an int"),
+        (lambda k, _: k.jumps("foo"), "does not say how many steps"),
+        (lambda k, a: k.load("x", a, (64,), at=(0, 0)), "tile is (64,)"),
+        (lambda k, _: k.shared("s", "f32", (64, None)), "tile is (64, None)"),
+        (lambda k, _: k.parts((64, 64), (8,)), "over is (8,)"),
+    ],
+)
+def test_lines_of_a_builder_name_what_they_do_not_take(call: Any, words: str) -> None:
+    with pytest.raises(CuteError, match=re.escape(words)):
+        call(*a_builder())
+
+
+def test_no_public_call_takes_a_builder_back_to_anything() -> None:
+    assert not {"mark", "back_to"} & set(dir(KernelBuilder))

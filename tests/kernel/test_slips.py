@@ -225,5 +225,5 @@ def test_a_tile_of_an_epilogue_smaller_than_a_block_is_refused_in_words_of_the_e
 
 
 def test_a_grid_that_is_not_pairs_is_named() -> None:
-    with pytest.raises(cx.errors.InputError, match="grid is a tuple"):
+    with pytest.raises(cx.errors.InputError, match=r"grid is \(\(1,\),\)"):
         cx.Kernel("k", 1, (), (), ((1,),), ())

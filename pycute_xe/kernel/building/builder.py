@@ -394,6 +394,7 @@ class KernelBuilder(Draft):
         """Make earlier stores to shared memory visible behind the next barrier."""
         self._append(ir.Fence())
 
+    @typed
     def ticket(
         self, counter: Operand, at: At, into: Operand, place: At, by: Index | int = 1
     ) -> Index:
@@ -404,6 +405,7 @@ class KernelBuilder(Draft):
 
     # ------------------------------------------------------------------ loops, conditions, the rest
 
+    @typed
     def loop(
         self,
         var: str,
@@ -523,6 +525,7 @@ class KernelBuilder(Draft):
             if x.name in {output, *drawn} or x.role in ("in", "inout")
         )
 
+    @typed
     def build(self, computes: str | None = None) -> Kernel:
         """Return the kernel; refused are half a barrier, and fragments and operands without use.
 

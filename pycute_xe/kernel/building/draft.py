@@ -135,11 +135,11 @@ class Draft:
 
     # ------------------------------------------------------------------ checks
 
-    def mark(self) -> tuple[object, ...]:
-        """Return what `back_to` goes back to: all that a line may add to."""
+    def _mark(self) -> tuple[object, ...]:
+        """Return what `_back_to` goes back to: all that a line may add to."""
         return self._parts, dict(self._spreads), len(self._blocks[-1].body), self._claims
 
-    def back_to(self, mark: tuple[Any, ...]) -> None:
+    def _back_to(self, mark: tuple[Any, ...]) -> None:
         """Forget what was added since a mark."""
         self._parts, self._spreads, count, self._claims = mark
         del self._blocks[-1].body[count:]
@@ -168,7 +168,7 @@ class Draft:
         check_statement(program, head)
         check_defined(program)
         arrived = is_arrived(program, tuple(block.body), block.arrived)
-        before, depth = self.mark(), len(self._blocks)
+        before, depth = self._mark(), len(self._blocks)
         self._blocks.append(_Block(head, arrived))
         try:
             yield
@@ -176,7 +176,7 @@ class Draft:
             self._append(replace(head, body=inner))
         except BaseException:
             del self._blocks[depth:]
-            self.back_to(before)
+            self._back_to(before)
             raise
 
     def _declare(self, **parts: object) -> None:
@@ -213,10 +213,12 @@ class Draft:
         self._parts.shared_array(name)
         return self._arrays[name]
 
+    @typed
     def fragment_of(self, name: str) -> Fragment:
         """Return a fragment that is declared."""
         return self._parts.fragment(name)
 
+    @typed
     def spread_of(self, name: str) -> Spread:
         """Return how a fragment's tile is spread over the registers of subgroups."""
         self._parts.fragment(name)
@@ -334,11 +336,11 @@ def line(
 
     @wraps(method)
     def written(self: Any, *args: P.args, **kwargs: P.kwargs) -> None:
-        before = self.mark()
+        before = self._mark()
         try:
             checked(self, *args, **kwargs)
         except CuteError:
-            self.back_to(before)
+            self._back_to(before)
             raise
 
     return written

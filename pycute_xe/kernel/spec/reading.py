@@ -128,7 +128,8 @@ def read_jump(text: str, operands: Iterable[Operand]) -> Jump:
     name, _, places = left.strip().rstrip("]").partition("[")
     first, *others = (part.strip() for part in places.split(","))
     given, _ = ranges_of(ranges)
-    time, later, *more = (part.strip() for part in first.split("+"))
+    time, *steps = (part.strip() for part in first.split("+"))
+    later, more = steps[0] if steps else "", steps[1:]
     if not given.get(later, "").isdigit() or more not in ([], ["1"]):
         wrong = f"{quoted(text)} does not say how many steps on it is so"
         fix = 'write "S[t+i,d] = … for i < 17" of 16 steps'

@@ -26,7 +26,7 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import checked_fields, shortly
+from pycute_xe.signatures import checked_fields, shortly, typed
 
 __all__ = ["Share", "Spread", "contiguous_axis", "modes_of"]
 
@@ -99,6 +99,7 @@ class Spread:
         return made.turned() if role == "B" else made
 
     @classmethod
+    @typed
     def even(cls, tile: tuple[int, int], subgroups: int, x: int, bits: int) -> Spread:
         """Return a tile of which each subgroup has an equal part, as wide as messages allow."""
         y = 1 - x
@@ -121,6 +122,7 @@ class Spread:
         return cls.parts(tile, (down, across) if x == 1 else (across, down), x)
 
     @classmethod
+    @typed
     def parts(cls, tile: tuple[int, int], over: tuple[int, int], fastest: int = 1) -> Spread:
         """Return a tile cut into equal parts, so many along each mode, a subgroup for each.
 
