@@ -219,6 +219,8 @@ class Layout:
     """
 
     __slots__ = ("_hash", "shape", "stride")
+    # NumPy's numbers and arrays leave operators to this class, instead of listing its modes.
+    __array_ufunc__ = None
 
     shape: Shape
     stride: Stride

@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 from every import every
 from hypothesis import given, strategies as st
@@ -97,6 +98,14 @@ def test_equality_is_of_shape_and_stride() -> None:
     assert layout != "(4,8):(8,1)"
     assert len({layout, Layout((4, 8), (8, 1)), Layout((4, 8))}) == 2
     assert Layout(2, 3) != Layout(2, 3 * E(0))
+
+
+def test_no_number_of_numpy_is_equal_to_a_layout() -> None:
+    layout = Layout((4, 2))
+    for other in (np.int64(3), np.arange(4), np.float32(1)):
+        assert (other == layout) is False
+        assert (layout == other) is False
+        assert other != layout
 
 
 def test_equality_of_basis_elements() -> None:
