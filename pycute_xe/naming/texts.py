@@ -26,7 +26,7 @@ _SPACE = r"\s*(?:typename\s+)?(?:::)?(?:cute::)?"
 _CPP = re.compile(
     rf"(?:{_SPACE}(?:TiledMMA|TiledMMAHelper|TiledCopy|MMA_Atom|Copy_Atom|using|"
     rf"Layout|ComposedLayout|Swizzle)\b(?!\s*\())|\s*#\s*(?:include|pragma|define|if)\b|\s*//|"
-    rf"\s*(?:template|struct|namespace)\b|.*;\s*$",
+    rf"\s*(?:template|struct|namespace)\b|.*\bGemmUniversal(?:Adapter)?\s*<|.*;\s*$",
     re.DOTALL,
 )
 _TENSOR = re.compile(
@@ -162,7 +162,7 @@ def _is_cpp(text: str) -> bool:
 def _of_cpp(text: str, op: Any, value_type: Any) -> Any:
     from pycute_xe.cutlass import from_cute
     from pycute_xe.cutlass.configuration import CutlassType
-    from pycute_xe.cutlass.reading_values import kernel_in
+    from pycute_xe.cutlass.reading_blocks import kernel_in
 
     kernel = kernel_in(text) if op is None and value_type is None else None
     value = kernel or from_cute(text, op=op, value_type=value_type)
