@@ -23,12 +23,15 @@ Places: TypeAlias = "Sequence[Sequence[Sequence[int]]]"
 def parts_of(places: Places) -> tuple[Layout, ...] | None:
     """Return for each mode the layout (work-item, value) → its coordinate; None where none is.
 
-    Law: the layout of mode ``i`` maps (t, v) to ``places[t][v][i]``.
+    Law: the layout of mode ``i`` maps (t, v) to ``places[t][v][i]``. There is none where work-items
+    have different numbers of values.
 
     >>> places = [[(v // 2, t + 16 * (v % 2)) for v in range(8)] for t in range(16)]
     >>> print(*parts_of(places))
     (16,(2,4)):(0,(0,1)) (16,(2,4)):(1,(16,0))
     """
+    if len({len(lane) for lane in places}) > 1:
+        return None
     out: list[Layout] = []
     for mode in range(len(places[0][0])):
         table = [[place[mode] for place in lane] for lane in places]
@@ -49,12 +52,13 @@ def formula_of(places: Places, what: object) -> tuple[Expr, ...]:
     """
     parts = parts_of(places)
     if parts is None:
-        raise ShapeError(
-            "formula",
-            {"of": what},
-            "its coordinates are not a sum of multiples of digits of t and of v",
-            "read the table: ownership()",
-        )
+        counts = sorted({len(lane) for lane in places})
+        wrong = "its coordinates are not a sum of multiples of digits of t and of v"
+        fix = "read the table: ownership()"
+        if len(counts) > 1:
+            wrong = f"some work-items hold {counts[0]} values in this order and others {counts[-1]}"
+            fix = 'read the table: in_order("registers")'
+        raise ShapeError("formula", {"of": what}, wrong, fix)
     t, v = _symbols()
     return tuple(index_at(part[0], t) + index_at(part[1], v) for part in parts)
 
