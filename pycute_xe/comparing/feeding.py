@@ -33,6 +33,7 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.dialects.tensors import Distributed
 from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
+from pycute_xe.naming.subjects import subject_of
 from pycute_xe.signatures import checked_fields, typed
 from pycute_xe.typing import shown
 
@@ -178,7 +179,8 @@ def feeds(
     >>> print(feeds("XE_2D_U8x32x16_LD_V", "XE_8x16x16_F32BF16BF16F32_TT", "B").reason)
     its 8-bit values must be converted to bf16 first
     """
-    mma = as_mma_atom(mma, "feeds")
+    copy = subject_of("feeds", copy)
+    mma = as_mma_atom(subject_of("feeds", mma), "feeds")
     if type(operand) is not str or operand not in ("A", "B", "C", "D"):
         given = {"copy": str(copy), "mma": str(mma), "operand": operand}
         raise ShapeError("feeds", given, "unknown operand", 'use "A", "B", "C" or "D"')

@@ -20,9 +20,10 @@ from pycute_xe.atom.register_picture import (
     slot_of_value,
     value_in,
 )
-from pycute_xe.cutlass import as_atom, get_atom
+from pycute_xe.cutlass import as_atom
 from pycute_xe.errors import CoordError, CuteError, InputError, with_article
 from pycute_xe.layout import Layout, size
+from pycute_xe.naming.subjects import subject_of
 from pycute_xe.signatures import checked_fields, shortly, typed
 from pycute_xe.typing import is_tuple
 
@@ -164,7 +165,7 @@ def owner(
     >>> owner("XE_2D_U16x16x16_LD_V", row=1, column=0).readings[1]
     Reading(unit_bits=32, work_item=0, value=1, packed='')
     """
-    subject = _subject(name)
+    subject = _subject("owner", name)
     part, at = _asked(subject, operand, {"m": m, "n": n, "k": k, "row": row, "column": column})
     if isinstance(subject, (TiledMma, TiledCopy)):
         records = list(_in_tile(subject, part, at))
@@ -181,13 +182,13 @@ def owner(
     return _in_atom(subject, part, at)
 
 
-def _subject(name: Any) -> AnyOwned:
-    subject = as_atom(get_atom(name) if isinstance(name, str) else name)
+def _subject(verb: str, name: Any) -> AnyOwned:
+    subject = as_atom(subject_of(verb, name))
     if isinstance(subject, (MmaAtom, TiledMma, TiledCopy, CopyAnswers)):
         return subject
     condition = f"{with_article(type(subject).__name__)} has no elements with owners"
     fix = "name an atom such as XE_DPAS_TT<8,s32,s8>, or give a tiling of one"
-    raise InputError("owner", {"name": shortly(subject)}, condition, fix)
+    raise InputError(verb, {"name": shortly(subject)}, condition, fix)
 
 
 def _asked(
@@ -372,7 +373,7 @@ def element_at(
     >>> element_at("XE_DPAS_TT<8,s32,s8>", "B", register=1, byte=29).element
     'B(k=5, n=7)'
     """
-    subject = _subject(name)
+    subject = _subject("element_at", name)
     _demand_operand(subject, operand)
     by_register = register is not None and byte is not None and work_item is None and value is None
     by_value = work_item is not None and value is not None and register is None and byte is None

@@ -3,7 +3,8 @@
 A name goes in, an atom of `pycute_xe.atom` comes out (`names`, for all in `known_names`). An older
 copy is read (`legacy_name`), said by one formula (`legacy_copy`) and lowered to messages
 (`legacy_lowering`). `reading` makes values of C++ types and of what CuTe prints: tokens in
-`reading_text`, the table of templates in `reading_values`.
+`reading_text`, the table of templates in `reading_values`, the kernel of a whole source in
+`reading_blocks`.
 """
 
 from __future__ import annotations

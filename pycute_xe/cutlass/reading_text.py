@@ -170,11 +170,12 @@ def _place(text: str, at: int) -> str:
     return f"line {before.count(chr(10)) + 1}, column {at - before.rfind(chr(10))}"
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str, others: str) -> list[Token]:
     tokens: list[Token] = []
     at = 0
+    other = re.compile(others or "(?!)")
     while at < len(text):
-        match = _TOKEN.match(text, at)
+        match = _TOKEN.match(text, at) or other.match(text, at)
         if match is None:
             fix = _DECLARATIONS if text[at] == "#" else _COMPUTED
             if "ptr[" in text[: at + 1]:
@@ -190,11 +191,11 @@ def _tokens(text: str) -> list[Token]:
 
 
 class Reader:
-    """A position in the tokens of a text."""
+    """A position in the tokens of a text; ``others`` match tokens that are in no type."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, others: str = "") -> None:
         self.text = text
-        self.tokens = _tokens(text)
+        self.tokens = _tokens(text, others)
         self.index = 0
         self.level = 0
 
@@ -287,28 +288,41 @@ def parse_types(reader: Reader) -> tuple[list[tuple[str, Type]], Type]:
     named: list[tuple[str, Type]] = []
     last: Type | None = None
     while reader.peek().kind != "end":
-        alias = ""
-        if reader.skip("using"):
-            if _names_a_namespace(reader):
-                continue
-            if reader.peek().kind != "name":
-                reader.expected("a name", "write using Name = Type;")
-            alias = reader.step().text
-            reader.take("=", fix="write using Name = Type;")
-        last = _type(reader)
-        if not alias and reader.peek().kind == "name" and reader.peek(1).text == "=":
-            alias = reader.step().text
-            reader.step()
-            last = _type(reader)
+        declared = declaration(reader)
+        if declared is None:
+            continue
+        alias, last = declared
         if alias:
             named.append((alias, last))
-        if reader.skip("{"):
-            reader.take("}")
-        if not reader.skip(";") and reader.peek().kind != "end":
-            reader.expected("the end or ';'")
     if last is None:
         reader.expected("a type")
     return named, last
+
+
+def declaration(reader: Reader) -> tuple[str, Type] | None:
+    """Step over one declaration: its name, empty for a type alone; None for a namespace.
+
+    >>> declaration(Reader("using T = _8;"))[0], declaration(Reader("using namespace cute;"))
+    ('T', None)
+    """
+    alias = ""
+    if reader.skip("using"):
+        if _names_a_namespace(reader):
+            return None
+        if reader.peek().kind != "name":
+            reader.expected("a name", "write using Name = Type;")
+        alias = reader.step().text
+        reader.take("=", fix="write using Name = Type;")
+    last = _type(reader)
+    if not alias and reader.peek().kind == "name" and reader.peek(1).text == "=":
+        alias = reader.step().text
+        reader.step()
+        last = _type(reader)
+    if reader.skip("{"):
+        reader.take("}")
+    if not reader.skip(";") and reader.peek().kind != "end":
+        reader.expected("the end or ';'")
+    return alias, last
 
 
 def _names_a_namespace(reader: Reader) -> bool:

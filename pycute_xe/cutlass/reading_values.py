@@ -23,13 +23,11 @@ from pycute_xe.cutlass.known_names import KINDS, WITH_BLOCKS
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.cutlass.reading_text import (
-    Reader,
     Type,
     at_place,
     meaning_of_name,
     modes_of,
     nearest_name,
-    parse_types,
     refuse,
 )
 from pycute_xe.errors import CuteError
@@ -39,7 +37,7 @@ from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
-__all__ = ["kernel_in", "value_of"]
+__all__ = ["Scope", "value_of"]
 
 # ------------------------------------------------------------ reading meanings
 # The table of C++ templates that `from_cute` reads, and what each stands for.
@@ -466,13 +464,14 @@ _enter_configurations()
 
 
 @dataclass(frozen=True)
-class _Scope:
-    """The text that is read, and the names that it has declared."""
+class Scope:
+    """The text that is read, and the names that it has declared: a value, or why it has none."""
 
     text: str
     names: dict[str, Any]
 
     def fail(self, node: Type, condition: str, fix: str) -> NoReturn:
+        """Refuse a type where it stands."""
         refuse(self.text, node.at, condition, fix)
 
     def value(self, node: Type) -> Any:
@@ -480,6 +479,8 @@ class _Scope:
         if node.is_number:
             return Number(int(node.name))
         if node.name in self.names and node.arguments is None:
+            if isinstance(refusal := self.names[node.name], CuteError):
+                raise refusal
             if node.member:
                 self.fail(node, f"{node.name}::{node.member} is not known", "write the type itself")
             return self.names[node.name]
@@ -488,6 +489,7 @@ class _Scope:
         return self.template(node, node.arguments)
 
     def plain(self, node: Type) -> Any:
+        """Return what a name without arguments stands for."""
         try:
             value = meaning_of_name(node.name, node.member)
         except CuteError as error:
@@ -503,6 +505,7 @@ class _Scope:
         return self.fail(node, f"unknown name {name}", nearest_name(node.name, others))
 
     def template(self, node: Type, arguments: tuple[Type, ...]) -> Any:
+        """Return what a template of these arguments stands for."""
         name = f"{node.name}<>::{node.member}" if node.member else node.name
         meaning: Callable[..., Any] | None = MEANINGS.get(name)
         if meaning is None:
@@ -525,6 +528,7 @@ class _Scope:
             raise at_place(self.text, node.at, error) from None
 
     def unknown(self, node: Type, name: str) -> NoReturn:
+        """Refuse a template that the table does not have."""
         members = [known.split("::")[1] for known in MEANINGS if known.startswith(f"{node.name}<>")]
         if members:
             self.fail(
@@ -541,40 +545,7 @@ def value_of(text: str, named: list[tuple[str, Type]], last: Type) -> Any:
     Raises `InputError` for what stands for nothing, and what the library raises for a value that
     it refuses, each with line and column.
     """
-    scope = _Scope(text, {})
+    scope = Scope(text, {})
     for name, node in named:
         scope.names[name] = scope.value(node)
     return unwrapped(scope.value(last))
-
-
-def kernel_in(text: str) -> CutlassType | None:
-    """Return the last kernel that a text declares; None where it declares none.
-
-    Declarations that the kernel does not use may be unknown or refused. Raises `InputError` for a
-    kernel that is declared and refused.
-
-    >>> print(kernel_in("using Tile = Shape<_8,_4>; Layout<Tile>"))
-    None
-    """
-    try:
-        named, last = parse_types(Reader(text))
-    except CuteError:
-        return None
-    scope, kernel = _Scope(text, {}), None
-    for name, node in (*named, ("", last)):
-        try:
-            value = scope.value(node)
-        except CuteError:
-            if node.name in _KERNELS:
-                raise
-            scope.names.pop(name, None)  # what it stood for before is not meant any more
-            continue
-        scope.names[name] = value
-        plain = unwrapped(value)
-        if isinstance(plain, CutlassType) and plain.kind == "kernel":
-            kernel = plain
-    return kernel
-
-
-_KERNELS = frozenset({"GemmUniversal", "GemmUniversalAdapter"})
-"""What declares a kernel."""

@@ -557,7 +557,7 @@ def _bound(
         if operands and not named and not any(map(has_none, operands)):
             return (operation, *operands)
         condition = "a layout is explained at one coordinate, without None"
-        raise InputError("explain", {"layout": operation}, condition, "explain(L, (1, 2))")
+        raise InputError("explain", {"layout": operation}, condition, f"({operation})(0)")
     try:
         bound = inspect.signature(operation).bind(*operands, **named)
     except TypeError as error:

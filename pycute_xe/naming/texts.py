@@ -26,7 +26,7 @@ _SPACE = r"\s*(?:typename\s+)?(?:::)?(?:cute::)?"
 _CPP = re.compile(
     rf"(?:{_SPACE}(?:TiledMMA|TiledMMAHelper|TiledCopy|MMA_Atom|Copy_Atom|using|"
     rf"Layout|ComposedLayout|Swizzle)\b(?!\s*\())|\s*#\s*(?:include|pragma|define|if)\b|\s*//|"
-    rf"\s*(?:template|struct|namespace)\b|.*;\s*$",
+    rf"\s*(?:template|struct|namespace)\b|.*\bGemmUniversal(?:Adapter)?\s*<|.*;\s*$",
     re.DOTALL,
 )
 _TENSOR = re.compile(
@@ -142,7 +142,9 @@ def is_expression(text: str) -> bool:
 def applied_in(text: object) -> tuple[Any, tuple[Any, ...]] | None:
     """Return the outermost operation of an expression and its operands; None for other values.
 
-    >>> applied_in("size(4:1)")[1], applied_in("4:1"), applied_in("gemm")
+    A value that is written by its class, as a composed layout is, is no operation.
+
+    >>> applied_in("size(4:1)")[1], applied_in("4:1"), applied_in("Layout(4,1)")
     ((Layout(4, 1),), None, None)
     """
     if not isinstance(text, str) or not is_expression(text):
@@ -150,9 +152,10 @@ def applied_in(text: object) -> tuple[Any, tuple[Any, ...]] | None:
     from pycute_xe.expressions import ExpressionError, outermost
 
     try:
-        return outermost(text)
+        applied = outermost(text)
     except ExpressionError:
         return None  # a layout by itself, or what is refused as text
+    return None if isinstance(applied[0], type) else applied
 
 
 def _is_cpp(text: str) -> bool:
@@ -162,7 +165,7 @@ def _is_cpp(text: str) -> bool:
 def _of_cpp(text: str, op: Any, value_type: Any) -> Any:
     from pycute_xe.cutlass import from_cute
     from pycute_xe.cutlass.configuration import CutlassType
-    from pycute_xe.cutlass.reading_values import kernel_in
+    from pycute_xe.cutlass.reading_blocks import kernel_in
 
     kernel = kernel_in(text) if op is None and value_type is None else None
     value = kernel or from_cute(text, op=op, value_type=value_type)
@@ -300,6 +303,8 @@ def _nearest_file(where: str) -> str:
 
     folder = Path(where).parent
     try:
+        if Path(where).is_dir():
+            return "name a file in it"
         names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
     except OSError:
         names = []

@@ -191,6 +191,50 @@ def test_every_verb_and_every_value(verb: str) -> None:
         assert outcome(verb, value) is not None, (verb, value)
 
 
+OWNED = ("MMA", "copy", "tiled MMA", "tiled copy")
+ABOUT_ELEMENTS: dict[str, Callable[[Any, str | None], Any]] = {
+    "owner": lambda x, part: cx.owner(x, part, row=0, column=0),
+    "element_at": lambda x, part: cx.element_at(x, part, work_item=0, value=0),
+}
+
+
+@pytest.mark.parametrize("verb", ABOUT_ELEMENTS)
+def test_what_holds_elements_is_named_as_everything_is(verb: str) -> None:
+    for kind, text in FLAT:
+        part = "A" if kind.endswith("MMA") else None
+        if kind not in OWNED:
+            with pytest.raises(InputError, match=f"{verb}.*takes an MMA, a copy, a tiled MMA or"):
+                ABOUT_ELEMENTS[verb](text, part)
+        elif "1D" not in text:  # what work-items hold of linear copies depends on the tiling
+            assert ABOUT_ELEMENTS[verb](text, part) == ABOUT_ELEMENTS[verb](read_text(text), part)
+
+
+def test_what_feeds_is_named_as_everything_is() -> None:
+    for mma in ("XE_DPAS_TT<8,f32,bf16>", "MMA_Atom<XE_DPAS_TT<8,float,bfloat16_t>>", "atom.json"):
+        for copy in ("XE_LOAD_2D<16,8,16>", "intel_sub_group_2d_block_read_16b_8r16x1c", TENSOR):
+            assert cx.feeds(copy, mma, "A").kind == "free"
+    with pytest.raises(InputError, match="the subject is a kernel; feeds takes an MMA, a copy or"):
+        cx.feeds("gemm", "XE_DPAS_TT<8,f32,bf16>", "A")
+
+
+def test_the_way_out_of_a_layout_without_a_coordinate_is_taken() -> None:
+    for text in (
+        "(4,8):(8,1)",
+        "(4,(2,8)):(8,(1,32))",
+        "8:1",
+        "Layout(8,2)",
+        "Sw<3,3,3> o 0 o (8,64):(64,1)",
+    ):
+        with pytest.raises(InputError) as refused:
+            cx.explain(text)
+        assert "Result: 0" in str(cx.explain(refused.value.fix))
+
+
+def test_a_folder_is_not_said_to_be_its_own_nearest_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="name a file in it"):
+        cx.check(str(tmp_path))
+
+
 def test_a_path_names_a_file(tmp_path: Path) -> None:
     assert cx.explain(tmp_path / "k.json").result == VALUES["kernel"]
     assert cx.explain("k.json").result == VALUES["kernel"]

@@ -15,6 +15,7 @@ from executed_images import as_type, executed_places
 from sampling import WHOLE
 
 import pycute_xe as cx
+from pycute_xe.cutlass import catalogue
 from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.layout import Layout
 
@@ -116,6 +117,21 @@ def test_a_formula_is_proved_in_the_order_it_is_written_in(name: str) -> None:
         assert cx.verify(name, row=row, column=column).kernel.endswith(f"order of its {order}")
         other: Any = {"layout": "registers", "registers": "layout"}[order]
         assert cx.verify(name, row=row, column=column, order=other).answer == "disproved"
+
+
+def test_every_name_has_a_formula_in_both_orders_or_is_refused() -> None:
+    """Of U64x8x1 eight work-items hold nothing, which its layout does not say."""
+    for name in catalogue():
+        atom: Any = cx.get_atom(name)
+        for order in ("layout", "registers") if hasattr(atom, "formula") else ():
+            try:
+                formula = atom.formula(order=order)
+            except CuteError:
+                assert order == "registers"
+                continue
+            assert len(formula) == 2
+    with pytest.raises(ShapeError, match="some hold none"):
+        cx.get_atom("XE_2D_U64x8x1_LD_T").formula(order="registers")
 
 
 def test_an_order_that_there_is_not_is_refused_by_a_row() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pycute_xe.cutlass import from_cute
 from pycute_xe.cutlass.configuration import CutlassType, Pointer, cpp_of, tag_of
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
-from pycute_xe.cutlass.reading_values import kernel_in
+from pycute_xe.cutlass.reading_blocks import kernel_in
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Order
