@@ -373,7 +373,8 @@ def product_each(a: IntTuple) -> IntTuple:
     >>> product_each(((2, 3), 4)), product_each(8)
     ((6, 4), 8)
     """
-    return int_tuple.product_each(a) if is_tuple(a) else a
+    each = int_tuple.product_each(a)
+    return each if is_tuple(a) else each[0]
 
 
 @typed

@@ -71,9 +71,7 @@ def product_each(value: IntTuple) -> tuple[Any, ...]:
     >>> product_each(((2, 3), 4))
     (6, 4)
     """
-    if not is_tuple(value):
-        return (value,)
-    return tuple(product(mode) if is_tuple(mode) else mode for mode in value)
+    return tuple(map(product, value)) if is_tuple(value) else (product(value),)
 
 
 @typed

@@ -370,3 +370,10 @@ def test_names_answer_as_in_their_library(library: str) -> None:
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_every_other_kind_has_a_row(kind: str) -> None:
     assert f"| {kind} |" in PAGE
+
+
+@pytest.mark.parametrize("junk", ["x", 2.5, {}, (2, "x"), (2, (3, None))])
+@pytest.mark.parametrize("function", [cx.product_each, cute.product_each])
+def test_sizes_of_modes_are_taken_of_integers_alone(function: Any, junk: Any) -> None:
+    with pytest.raises(cx.CuteError, match="product"):
+        function(junk)

@@ -44,6 +44,31 @@ def test_a_rounding_or_an_overflow_is_named_with_its_values(step: str) -> None:
     assert REPORT not in why
 
 
+UNDERFLOWING: dict[str, tuple[Expression, Expression]] = {
+    "a root": (apply("sqrt", X * X), apply("abs", A)),
+    "a factor": (X * 2.0**-80 * 2.0**-80 * 2.0**80 * 2.0**80, A),
+    "an exponential": (
+        apply("exp", X - 150) * apply("exp", X + 75) * apply("exp", 75 - X),
+        apply("exp", A),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNDERFLOWING)
+def test_an_underflow_is_named_however_large_later_factors_make_it(name: str) -> None:
+    why = reason(mapped(*UNDERFLOWING[name]))
+    assert EXCLUDED in why
+    assert "underflows to 0" in why
+    assert REPORT not in why
+
+
+def test_an_underflow_excuses_no_number_but_zero() -> None:
+    with watching() as found:
+        computed("mul", [np.float32(1e-30), np.float32(1e-30)], np.float32)
+    assert "underflows to 0" in str(found.explaining(0.0, 3.0))
+    assert found.explaining(1.0, 3.0) is None
+
+
 WRONG: dict[str, tuple[Expression, Expression, Expression]] = {
     "one more": (X + 1, X, A),
     "another factor": (X * 3, X * 2, A * 2),

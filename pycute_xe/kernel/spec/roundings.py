@@ -31,11 +31,18 @@ class Rounding(NamedTuple):
     result: float
     off: float
 
+    @property
+    def lost(self) -> bool:
+        """Whether it gives zero of a number: all that is multiplied by it later is zero too."""
+        return self.result == 0 and self.off > 0
+
     def __str__(self) -> str:
-        """The step, and whether it overflows or by how much it rounds."""
+        """The step, and whether it overflows, underflows or by how much it rounds."""
         of = f"{self.name}({', '.join(f'{x:.9g}' for x in self.arguments)})"
         if self.off == inf:
             return f"{of} overflows to {self.result:g}"
+        if self.lost:
+            return f"{of} underflows to 0"
         return f"{of} is rounded to {self.result:.9g}, off by {self.off:.3g}"
 
 
@@ -45,6 +52,8 @@ class Roundings:
 
     worst: dict[str, Rounding] = field(default_factory=dict[str, Rounding])
     total: float = 0.0
+    lost: Rounding | None = None
+    """A step that underflows to zero."""
 
     def add(self, step: Rounding) -> None:
         """Keep a step; the worst ones of all evaluations add up."""
@@ -55,6 +64,8 @@ class Roundings:
     def explaining(self, actual: float, expected: float) -> Rounding | None:
         """Return the worst step where steps explain a difference; None where they do not."""
         worst = max(self.worst.values(), key=lambda step: step.off, default=None)
+        if actual == 0 and self.lost is not None:  # a later factor or root may be of any size
+            return self.lost
         if worst is None or worst.off == 0:
             return None
         if worst.off == inf:
@@ -88,12 +99,18 @@ def computed(name: str, arguments: Sequence[Any], dtype: Any = None) -> Any:
     if dtype is not None:
         values = values.astype(dtype, copy=False)
     if (roundings := _watched.get()) is not None and values.dtype.kind == "f" and values.size:
-        roundings.add(_worst(name, arguments, values))
+        worst, lost = _worst(name, arguments, values)
+        roundings.add(worst)
+        if lost.lost and roundings.lost is None:
+            roundings.lost = lost
     return values
 
 
-def _worst(name: str, arguments: Sequence[Any], values: Any) -> Rounding:
-    """Return the element that is farthest off; infinitely far where it overflows."""
+def _worst(name: str, arguments: Sequence[Any], values: Any) -> tuple[Rounding, Rounding]:
+    """Return the element that is farthest off, and of those that are zero the one that is.
+
+    What overflows is infinitely far off.
+    """
     wide = [np.asarray(x).astype(np.longdouble) for x in np.broadcast_arrays(*arguments, values)]
     *given, result = wide
     finite = np.all([np.isfinite(x) for x in given], axis=0)
@@ -101,8 +118,12 @@ def _worst(name: str, arguments: Sequence[Any], values: Any) -> Rounding:
         off = np.abs(_exact(name, given, result)).astype(np.float64)
     off = np.where(np.isfinite(result), np.nan_to_num(off, nan=0.0, posinf=0.0), inf)
     off = np.where(finite, off, 0.0)
-    at = np.unravel_index(int(np.argmax(off)), off.shape)
-    return Rounding(name, tuple(float(x[at]) for x in given), float(result[at]), float(off[at]))
+
+    def farthest(off: Any) -> Rounding:
+        at = np.unravel_index(int(np.argmax(off)), off.shape)
+        return Rounding(name, tuple(float(x[at]) for x in given), float(result[at]), float(off[at]))
+
+    return farthest(off), farthest(np.where(result == 0, off, 0.0))
 
 
 def _exact(name: str, given: Sequence[Any], result: Any) -> Any:
