@@ -11,7 +11,13 @@ import re
 from importlib import import_module
 from typing import Any
 
-from pycute_xe.typing import register_documents, register_names, register_shower, register_source
+from pycute_xe.typing import (
+    register_documents,
+    register_names,
+    register_shower,
+    register_source,
+    register_subjects,
+)
 
 __version__ = "0.1.0"
 
@@ -59,6 +65,10 @@ def _of_document(text: str | bytes) -> Any:
     return import_module("pycute_xe.files").from_json(text)
 
 
+def _of_subject(verb: str, value: Any) -> Any:
+    return import_module("pycute_xe.naming.subjects").subject_of(verb, value)
+
+
 def _in_notebook(value: Any) -> Any:
     return import_module("pycute_xe.drawing.notebook").bundle(value)
 
@@ -69,5 +79,7 @@ register_source("sympy", _from_sympy)
 register_names(_of_name)
 # So do documents, whose classes are those of all floors.
 register_documents(_of_document)
+# What a verb is asked of is read by one resolver, which knows the values of all floors.
+register_subjects(_of_subject)
 # Values show themselves in notebooks by readers that they do not import.
 register_shower(_in_notebook)

@@ -38,6 +38,8 @@ __all__ = [
     "naming",
     "read_document",
     "register_documents",
+    "register_subjects",
+    "asked_of",
     "register_names",
     "register_shower",
     "register_source",
@@ -149,6 +151,29 @@ def named(value: Any, *more: Any) -> Any:
     (4, (8, 16, 16))
     """
     return _READERS[0](value, *more) if isinstance(value, str) else value
+
+
+_SUBJECTS: list[Callable[[str, Any], Any]] = []
+
+
+def register_subjects(read: Callable[[str, Any], Any]) -> None:
+    """Let `asked_of` read what is named by ``read``, which knows the values of higher floors.
+
+    >>> read = _SUBJECTS[0]
+    >>> register_subjects(read)
+    """
+    _SUBJECTS[:] = [read]
+
+
+def asked_of(verb: str, value: Any) -> Any:
+    """Return what a text, a file or a value names, as every verb reads it.
+
+    Raises `InputError` for what the verb does not take.
+
+    >>> asked_of("owner", "XE_DPAS_TT<8,f32,bf16>").shape_mnk
+    (8, 16, 16)
+    """
+    return _SUBJECTS[0](verb, value)
 
 
 _DOCUMENTS: list[Callable[..., Any]] = []

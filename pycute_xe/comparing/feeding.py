@@ -33,9 +33,8 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.dialects.tensors import Distributed
 from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
-from pycute_xe.naming.subjects import subject_of
 from pycute_xe.signatures import checked_fields, typed
-from pycute_xe.typing import shown
+from pycute_xe.typing import asked_of, shown
 
 __all__ = ["Feed", "feeds", "Kind", "cost_of", "judged", "quantities_of"]
 
@@ -179,8 +178,8 @@ def feeds(
     >>> print(feeds("XE_2D_U8x32x16_LD_V", "XE_8x16x16_F32BF16BF16F32_TT", "B").reason)
     its 8-bit values must be converted to bf16 first
     """
-    copy = subject_of("feeds", copy)
-    mma = as_mma_atom(subject_of("feeds", mma), "feeds")
+    copy = asked_of("feeds", copy)
+    mma = as_mma_atom(asked_of("feeds", mma), "feeds")
     if type(operand) is not str or operand not in ("A", "B", "C", "D"):
         given = {"copy": str(copy), "mma": str(mma), "operand": operand}
         raise ShapeError("feeds", given, "unknown operand", 'use "A", "B", "C" or "D"')

@@ -23,9 +23,8 @@ from pycute_xe.atom.register_picture import (
 from pycute_xe.cutlass import as_atom
 from pycute_xe.errors import CoordError, CuteError, InputError, with_article
 from pycute_xe.layout import Layout, size
-from pycute_xe.naming.subjects import subject_of
 from pycute_xe.signatures import checked_fields, shortly, typed
-from pycute_xe.typing import is_tuple
+from pycute_xe.typing import asked_of, is_tuple
 
 __all__ = ["ElementOwner", "Reading", "element_at", "owner"]
 
@@ -183,7 +182,7 @@ def owner(
 
 
 def _subject(verb: str, name: Any) -> AnyOwned:
-    subject = as_atom(subject_of(verb, name))
+    subject = as_atom(asked_of(verb, name))
     if isinstance(subject, (MmaAtom, TiledMma, TiledCopy, CopyAnswers)):
         return subject
     condition = f"{with_article(type(subject).__name__)} has no elements with owners"
