@@ -252,7 +252,7 @@ def judged(case: Case, copy: Any, rng: np.random.Generator) -> str:
 
 
 def _codes(places: np.ndarray) -> np.ndarray:
-    """Return a number for each place, a row for each work-item; negative where there is none."""
+    """Return a number for each place, a row for each work-item; negative for padding."""
     return (places[..., 0] * 4096 + places[..., 1]).reshape(-1, places.shape[2])
 
 

@@ -16,6 +16,9 @@ from pycute_xe.kernel import Kernel
 RECORDED = "22.43"
 _MISSING = cx.native.missing("pvc", RECORDED)
 needs_compiler = pytest.mark.skipif(bool(_MISSING), reason=_MISSING)
+# What Debian 12 has compiles for pvc alone.
+_OLD = _MISSING or cx.native.missing("bmg")
+needs_newer_compiler = pytest.mark.skipif(bool(_OLD), reason=_OLD)
 
 KINDS = ("load", "prefetch", "store")
 

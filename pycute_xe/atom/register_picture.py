@@ -128,7 +128,7 @@ class RegisterPicture:
         """Tell whether work-items find their values in registers that are read in such units."""
         whole = unit_bits // self.bits
         return bool(self.slots) and all(
-            _held(self.slots, work_item, whole)[: len(owned)] == tuple(owned)
+            _values_of(self.slots, work_item, whole)[: len(owned)] == tuple(owned)
             for work_item, owned in enumerate(ownership)
         )
 
@@ -231,7 +231,7 @@ class RegisterPicture:
             raise CoordError(
                 "held_by", {"work_item": work_item}, "a subgroup has 16 work-items", "use 0 to 15"
             )
-        return _held(self.slots, work_item, self.unit_bits // self.bits)
+        return _values_of(self.slots, work_item, self.unit_bits // self.bits)
 
     def owners(self, unit_bits: int | None = None) -> dict[Place, tuple[int, int]]:
         """Return element → (work-item, value), registers read in units of ``unit_bits``.
@@ -301,7 +301,7 @@ def places_by_work_item(
     ((0, 3), (1, 3), (2, 3))
     """
     whole = picture.slots_in_unit(unit_bits)
-    return tuple(_held(picture.slots, work_item, whole) for work_item in range(SUBGROUP))
+    return tuple(_values_of(picture.slots, work_item, whole) for work_item in range(SUBGROUP))
 
 
 def value_in(slot: int, per_unit: int) -> tuple[int, int]:
@@ -320,7 +320,7 @@ def slot_of_value(work_item: int, value: int, per_unit: int) -> int:
     return (rounds * SUBGROUP + work_item) * per_unit + inside
 
 
-def _held(
+def _values_of(
     slots: tuple[Place | None, ...], work_item: int, per_unit: int
 ) -> tuple[Place | None, ...]:
     """Return what a work-item holds, in value order, where so many slots are a unit."""

@@ -533,8 +533,8 @@ def _in_messages(sent: TiledCopy, slot: int, subgroup: int) -> Place | None:
     start = _summed(subgroups(subgroup), messages(message))
     place = [0, 0]
     place[sent.y_mode], place[sent.x_mode] = inside_block
-    found = place[0] + start[0], place[1] + start[1]
-    return found if all(i < n for i, n in zip(found, sent.tiler_mn, strict=True)) else None
+    at = place[0] + start[0], place[1] + start[1]
+    return at if all(i < n for i, n in zip(at, sent.tiler_mn, strict=True)) else None
 
 
 def _by_registers(mma: TiledMma) -> TiledMma:

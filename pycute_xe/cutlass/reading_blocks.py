@@ -63,7 +63,7 @@ def _declared(scope: Scope, name: str, node: Type) -> CutlassType | None:
 
 
 def _step_over(reader: Reader, scopes: list[Scope], error: CuteError) -> None:
-    """Step over a statement that is no declaration of a type, or to the block that it opens.
+    """Step over a statement that is not a declaration of a type, or to the block that it opens.
 
     What it gives a meaning is refused by ``error`` from then on.
     """

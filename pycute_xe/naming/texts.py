@@ -142,7 +142,7 @@ def is_expression(text: str) -> bool:
 def applied_in(text: object) -> tuple[Any, tuple[Any, ...]] | None:
     """Return the outermost operation of an expression and its operands; None for other values.
 
-    A value that is written by its class, as a composed layout is, is no operation.
+    A value that is written by its class, as a composed layout is, is not an operation.
 
     >>> applied_in("size(4:1)")[1], applied_in("4:1"), applied_in("Layout(4,1)")
     ((Layout(4, 1),), None, None)

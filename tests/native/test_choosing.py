@@ -63,7 +63,7 @@ def test_a_compiler_that_is_named_and_refuses() -> None:
         compiler_for(kernel, "pvc", "27")
 
 
-@pytest.mark.skipif(bool(cx.native.missing("pvc")), reason=cx.native.missing("pvc"))
+@pytest.mark.skipif(bool(cx.native.missing("bmg")), reason=cx.native.missing("bmg"))
 @pytest.mark.parametrize("kind", TILES)
 @pytest.mark.long
 def test_the_compilers_that_are_found_agree(kind: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled_cases import needs_compiler
+from compiled_cases import needs_compiler, needs_newer_compiler
 from compiled_kinds import CASES
 from sampling import sampled
 
@@ -41,7 +41,7 @@ def without(text: str, opcode: str, note: str) -> Iterator[str]:
             )
 
 
-@needs_compiler
+@needs_newer_compiler
 @pytest.mark.parametrize("target", ["pvc", "bmg"])
 @pytest.mark.long
 def test_a_product_is_the_same_whatever_the_latencies(target: str) -> None:
@@ -93,7 +93,7 @@ def test_ways_are_those_of_all_threads() -> None:
     assert all("EOT" in options for options in ends)
 
 
-@needs_compiler
+@needs_newer_compiler
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["tiles by tickets", "routing"])
 def test_what_atomics_return_does_not_depend_on_latencies(name: str) -> None:
@@ -144,7 +144,7 @@ def test_what_cannot_be_replayed_is_refused() -> None:
         replay(cx.native.compile_text(source, "f", "pvc"))
 
 
-@needs_compiler
+@needs_newer_compiler
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "target"), sampled([(n, t) for n in CASES for t in ("pvc", "bmg")], 1)

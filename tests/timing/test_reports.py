@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from compiled_cases import needs_compiler
+from compiled_cases import needs_newer_compiler
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError, InputError
@@ -37,7 +37,7 @@ def test_what_is_gained_without_an_instruction_is_known_of_the_worst() -> None:
         report.gain(0)
 
 
-@needs_compiler
+@needs_newer_compiler
 @pytest.mark.long
 def test_damaged_machine_code_is_read_or_refused_in_one_line() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 1, 1), (1, 1, 0)))
