@@ -10,6 +10,7 @@ from pycute_xe.errors import DivisibilityError, RankError, ShapeError, Undecidab
 from pycute_xe.int_tuple import (
     ceil_div,
     flatten_tuple,
+    leaves,
     product,
     product_each,
     round_up,
@@ -215,14 +216,14 @@ def tile_to_shape(
     >>> print(tile_to_shape(Layout((4, 2)), (6, 3), rounded=True))
     ((4,2),(2,2)):((1,8),(4,16))
     """
-    extents: tuple[Any, ...] = product_each(target)
-    if not all(is_integer(adopted(extent)) for extent in extents):
+    if not all(is_integer(adopted(extent)) for extent in leaves(target)):
         raise ShapeError(
             "tile_to_shape",
             {"block": block, "target": quoted(target)},
             "the target must be a shape",
             "give positive integers, as in (8, 8)",
         )
+    extents: tuple[Any, ...] = product_each(target)
     if len(as_layout(block)) > len(extents):
         raise RankError(
             "tile_to_shape",
