@@ -183,6 +183,13 @@ REFUSALS = {
         {"modes": (True,)},
         "modes must be non-negative integers",
     ),
+    "minus: text": Refusal(
+        lambda: E(1) - ("x",),
+        ShapeError,
+        "-",
+        {"right": "'x'"},
+        "an entry is not an integer",
+    ),
     "basis_get: too far": Refusal(
         lambda: basis_get(E(2), (1, 2)),
         CoordError,
