@@ -126,14 +126,12 @@ def outside(
     """Return what no machine does in an access: in words, and that it happens where ``i < j``."""
     array, places = kernel.shared_array(shared.array), places_of(kernel, shared, around)
     conditions: list[tuple[str, Index, Index]] = []
-    name = "SharedStore" if shared.stores else "SharedLoad"
     for t in places.turns:
         low, high = (int(x) for x in (places.in_turn(t).min(), places.in_turn(t).max()))
         if array.value_type.bits < 8:
-            words = f"{name}: elements of {array} are narrower than a byte and cannot be addressed"
+            words = f"elements of {array} are narrower than a byte and cannot be addressed"
         elif low < 0 or high >= array.elements:
-            words = f"{name} uses elements {low} to {high} of {array.name}, there are "
-            words += str(array.elements)
+            words = f"elements {low} to {high} of {array.name} are used, there are {array.elements}"
         else:
             continue
         index = (Index(places.var) - t) % len(places.at) if places.loop else Index()

@@ -288,7 +288,7 @@ def _run(
 
 
 _SIGXCPU = 24
-"""The signal that ends what took more of a processor than it may; Windows has no name for it."""
+"""What ends a program that exceeds its processor time; a number, since Windows lacks the name."""
 
 
 def _limit(process: int) -> None:

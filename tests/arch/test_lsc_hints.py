@@ -191,7 +191,7 @@ def test_quads(mask: str, size: str) -> None:
 
 
 def test_an_advice_that_one_message_does_not_follow_is_given_in_two() -> None:
-    """Bytes have no vectors, and ugml none of 3."""
+    """Bytes have no vectors; ugml has vectors, but not of three."""
     for text, target in (
         ("lsc_load_quad.ugm (M1,16) V100:d8.xy flat[V12]:a64", "bmg"),
         ("lsc_load_quad.ugml (M1,32) V100:d32.xyz flat[V12]:a64", "pvc"),

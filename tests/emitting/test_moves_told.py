@@ -39,7 +39,7 @@ def told(text: str) -> list[tuple[str, int]]:
 
 
 def held(kernel: Kernel, language: Any) -> list[tuple[str, int]]:
-    """What is said to cost nothing has no move, what is said to copy has some; all that is said."""
+    """Hold reorders said to move nothing to no moves in the text, and others to some; all found."""
     text = str(cx.emit(kernel, language)).partition("{")[2] or cx.emit(kernel, language)
     head = {line.strip() for line in f"{kernel}".splitlines()}
     lines = told(text)
