@@ -5,7 +5,7 @@ from __future__ import annotations
 import closed_sets
 import pytest
 
-from pycute_xe.kernel.ir.named import ROLES
+from pycute_xe.kernel.ir.barriers import ROLES
 from pycute_xe.kernel.spec.functions import REDUCTIONS
 from pycute_xe.numeric import as_numeric, numerics
 

@@ -17,7 +17,7 @@ from pycute_xe.bulk import offsets
 from pycute_xe.compat import pycute
 from pycute_xe.compat.pycute_tuples import tuple_max
 from pycute_xe.errors import CoordError, CuteError, InputError, KernelError, RankError, ShapeError
-from pycute_xe.kernel.ir.statements import Touched
+from pycute_xe.kernel.ir.effects import Touched
 from pycute_xe.notation import cpp_layout, cpp_tree, parse_layout
 from pycute_xe.symbolic import from_sympy
 

@@ -23,13 +23,13 @@ from pycute_xe.checking.reorders import judge_reorders
 from pycute_xe.checking.report import Findings, Resource
 from pycute_xe.errors import InputError, KernelError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
-from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import doing, living
 from pycute_xe.kernel.ir.reach import too_far
+from pycute_xe.kernel.ir.visiting import visit
 from pycute_xe.kernel.ir.weaving import woven
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
@@ -165,9 +165,9 @@ def bank_turns(kernel: Kernel, statement: ir.Statement, target: Target) -> BankT
 
 def _reached(kernel: Kernel, statement: ir.Statement) -> list[bool]:
     """Return which subgroups do a statement."""
-    for one, around in situated(kernel.body):
+    for one, enclosing, _ in visit(kernel.body):
         if one is statement:
-            return list(doing(around, kernel.subgroups))
+            return list(doing(enclosing, kernel.subgroups))
     return [True] * kernel.subgroups
 
 

@@ -127,14 +127,14 @@ class Counted:
     """A statement: what encloses it, what ``many.times`` of it take, where its copy reaches."""
 
     statement: Statement
-    around: tuple[Bounded | Condition, ...]
+    enclosing: tuple[Bounded | Condition, ...]
     many: Work
     reach: tuple[Copied, Copied] | None
 
     def intervals(self, grid: Intervals, sizes: Mapping[str, int]) -> Intervals | None:
         """Return between what its variables run; None where it is never executed."""
         out = dict(grid)
-        for one in self.around:
+        for one in self.enclosing:
             if isinstance(one, Bounded):
                 out[one.name] = (one.start.at(sizes), one.stop.at(sizes))
             else:
@@ -245,15 +245,15 @@ def closed_work(kernel: Kernel, target: Target) -> Closed | None:
 def _counted(
     kernel: Kernel,
     body: tuple[Statement, ...],
-    around: tuple[Bounded | Condition, ...],
+    enclosing: tuple[Bounded | Condition, ...],
     variables: frozenset[str],
 ) -> Iterator[Counted | None]:
     for statement in body:
-        yield _one(kernel, statement, around, variables)
+        yield _one(kernel, statement, enclosing, variables)
         if isinstance(statement, Loop):
             ends = (statement.start, statement.stop)
             closed = all(not end.names & variables and not end.looked_up for end in ends)
-            inner = (*around, Bounded(statement.var, *ends))
+            inner = (*enclosing, Bounded(statement.var, *ends))
             known = variables | {statement.var}
             yield from _counted(kernel, statement.body, inner, known) if closed else (None,)
         if isinstance(statement, If):
@@ -261,13 +261,13 @@ def _counted(
             if room is None or len(room.terms) > 1:
                 yield None
                 continue
-            yield from _counted(kernel, statement.body, (*around, Condition(room)), variables)
+            yield from _counted(kernel, statement.body, (*enclosing, Condition(room)), variables)
 
 
 def _one(
     kernel: Kernel,
     statement: Statement,
-    around: tuple[Bounded | Condition, ...],
+    enclosing: tuple[Bounded | Condition, ...],
     variables: frozenset[str],
 ) -> Counted | None:
     many = kernel.subgroups
@@ -275,9 +275,9 @@ def _one(
         many *= statement.barrier.consumers
     work = work_done(kernel, statement, many)
     if not isinstance(statement, _COPYING):
-        return Counted(statement, around, work, None)
+        return Counted(statement, enclosing, work, None)
     reach = _reach(statement, kernel, variables)
-    return None if reach is None else Counted(statement, around, work, reach)
+    return None if reach is None else Counted(statement, enclosing, work, reach)
 
 
 def _reach(

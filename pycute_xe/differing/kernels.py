@@ -18,12 +18,12 @@ from pycute_xe.differing.tilings import judged, operands_of
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.runner import count_work
-from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Index, Kernel, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.kernel.ir.program import Program, chooses
+from pycute_xe.kernel.ir.visiting import visit
 from pycute_xe.machine import Trace
 
 __all__ = ["differing_kernels", "work_of"]
@@ -137,12 +137,12 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
     """
     texts: dict[tuple[str, str], list[str]] = {}
     counts: dict[tuple[str, str], int] = {}
-    for statement, around in situated(kernel.body):
+    for statement, enclosing, _ in visit(kernel.body):
         if isinstance(statement, (ir.Loop, ir.If)):
             continue
-        loops = ", ".join(one.var for one in around if isinstance(one, ir.Loop))
+        loops = ", ".join(one.var for one in enclosing if isinstance(one, ir.Loop))
         trip = f"per {loops}" if loops else "once"
-        done = _counted(kernel, statement, around, target)
+        done = _counted(kernel, statement, enclosing, target)
         if done is None:
             continue
         for kind, sent in done.messages.items():
@@ -167,7 +167,7 @@ def _whose(statement: ir.Statement) -> str:
 
 
 def _counted(
-    kernel: Kernel, statement: ir.Statement, around: tuple[ir.Loop | ir.If, ...], target: Target
+    kernel: Kernel, statement: ir.Statement, enclosing: tuple[ir.Loop | ir.If, ...], target: Target
 ) -> Trace | None:
     """Count one statement alone, done once by the subgroups that do it, on wide operands."""
     if isinstance(statement, _COPIES):
@@ -175,7 +175,7 @@ def _counted(
     touched = statement.touched
     moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
     operands = tuple(_wide(operand) for operand in kernel.operands if operand.name in moved)
-    for condition in reversed(around):
+    for condition in reversed(enclosing):
         if isinstance(condition, ir.If) and chooses(condition):
             statement = replace(condition, body=(statement,))
     parts = (kernel.fragments, (), (statement,), None, kernel.shared)
@@ -262,12 +262,12 @@ def _deciding(
 
 def _lines(kernel: Kernel) -> Iterator[Line]:
     """Yield the statements in order, each without what it contains."""
-    for statement, around in situated(kernel.body):
+    for statement, enclosing, _ in visit(kernel.body):
         bare: Any = statement
         if isinstance(statement, (ir.Loop, ir.If)):
             bare = _Head(type(statement).__name__, tuple(_parts(statement)))
-        text = "  " * len(around) + line_in(kernel, statement)
-        yield Line((len(around), bare), text, tuple(_details(statement)))
+        text = "  " * len(enclosing) + line_in(kernel, statement)
+        yield Line((len(enclosing), bare), text, tuple(_details(statement)))
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.effects import Touched
 from pycute_xe.kernel.ir.operands import shape_of
-from pycute_xe.kernel.ir.statements import Touched
 
 __all__ = ["Work", "work_done", "work_of"]
 

@@ -30,8 +30,8 @@ from pycute_xe.executing.thread import (
 from pycute_xe.kernel import Meanings, NamedArrive, NamedWait
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.barriers import ROLES
 from pycute_xe.kernel.ir.kernel import trips
-from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot, Where
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, reduction
 from pycute_xe.kernel.spec.roundings import computed

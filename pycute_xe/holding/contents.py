@@ -18,10 +18,12 @@ from pycute_xe.holding.elements import Content, Part, whole
 from pycute_xe.holding.likeness import sums_within
 from pycute_xe.holding.nodes import Carried, Node, Number, Undefined, contains, undecided
 from pycute_xe.holding.patience import charge
-from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
+from pycute_xe.kernel import Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.kernel.ir.program import Meanings
+from pycute_xe.kernel.ir.visiting import Enclosing
 from pycute_xe.numeric import Numeric
 
 __all__ = [
@@ -31,14 +33,12 @@ __all__ = [
     "loops_named_in",
     "nothing",
     "HOLDS",
-    "Around",
     "Followed",
     "Follower",
     "Form",
     "Promise",
     "Read",
     "Write",
-    "situated",
 ]
 
 
@@ -103,7 +103,6 @@ def loops_named_in(reason: str) -> set[str]:
 STATEMENT = 100
 """Units for a statement that is followed."""
 
-Around: TypeAlias = "Loop | If"
 Form: TypeAlias = Literal["proof", "recur"]
 """How loops are closed: to sums and claims, for proofs, or to sums and recurrences, for runs."""
 
@@ -113,12 +112,12 @@ class Write:
     """A store's writes: element ``i`` of an operand gets what a node's position holds.
 
     Position ``p`` of subgroup ``who[s]`` goes to ``base[i] + places[s, p, i]``, where that is
-    inside; tables of the node count ``s`` too. ``elements[p]`` is the register element, ``around``
-    the loops and conditions, outermost first.
+    inside; tables of the node count ``s`` too. ``elements[p]`` is the register element.
     """
 
-    statement: Store | AtomicStore
-    around: tuple[Around, ...]
+    statement: Statement
+    access: MemoryAccess
+    enclosing: tuple[Enclosing, ...]
     base: tuple[Index, ...]
     places: Ints
     elements: Ints
@@ -131,7 +130,7 @@ class Read:
     """A statement that reads registers: which fragment, what it holds, under what."""
 
     statement: Statement
-    around: tuple[Around, ...]
+    enclosing: tuple[Enclosing, ...]
     fragment: str
     content: Content
 
@@ -145,7 +144,7 @@ class Promise:
     """
 
     loop: Loop
-    around: tuple[Around, ...]
+    enclosing: tuple[Enclosing, ...]
     fragment: str
     when: str
     actual: Content
@@ -203,7 +202,7 @@ class Follower:
     state: dict[str, Content]
     followed: Followed
     names: Names
-    around: tuple[Around, ...] = ()
+    enclosing: tuple[Enclosing, ...] = ()
     active: tuple[bool, ...] = ()
     settled: dict[int, tuple[str, Content]] = field(default_factory=dict[int, tuple[str, Content]])
     """What a fragment is known to hold behind a statement, by the statement's identity."""
@@ -227,7 +226,7 @@ class Follower:
     def read(self, statement: Statement, name: str) -> Content:
         """Return what a fragment holds, and remember that it was read."""
         content = self.state[name]
-        self.followed.reads.append(Read(statement, self.around, name, content))
+        self.followed.reads.append(Read(statement, self.enclosing, name, content))
         return content
 
     def run(self, body: tuple[Statement, ...]) -> None:
@@ -245,13 +244,3 @@ class Follower:
 
 
 HOLDS: Meanings[Callable[[Follower, Statement], None]] = Meanings("holding")
-
-
-def situated(
-    body: tuple[Statement, ...], around: tuple[Around, ...] = ()
-) -> Iterator[tuple[Statement, tuple[Around, ...]]]:
-    """Yield every statement with the loops and conditions around it, outermost first."""
-    for statement in body:
-        yield statement, around
-        if isinstance(statement, (Loop, If)):
-            yield from situated(statement.body, (*around, statement))

@@ -48,7 +48,7 @@ class Recurrence:
     """
 
     loop: Loop
-    around: tuple[Loop | If, ...]
+    enclosing: tuple[Loop | If, ...]
     parts: dict[str, tuple[Content, Content]] = field(
         default_factory=dict["str", "tuple[Content, Content]"]
     )

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pycute_xe.kernel import Statement
-from pycute_xe.kernel.ir.named import Role
-from pycute_xe.kernel.ir.statements import SharedAccess
+from pycute_xe.kernel.ir.barriers import Role
+from pycute_xe.kernel.ir.effects import SharedAccess
 
 __all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mover"]
 

@@ -26,9 +26,9 @@ from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.named import ROLES, Role
+from pycute_xe.kernel.ir.barriers import ROLES, Role
+from pycute_xe.kernel.ir.effects import SharedAccess
 from pycute_xe.kernel.ir.program import chooses, classes
-from pycute_xe.kernel.ir.statements import SharedAccess
 
 __all__ = ["disorder", "has_roles", "Rounds"]
 

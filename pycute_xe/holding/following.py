@@ -13,7 +13,6 @@ from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow
 from pycute_xe.holding.columns import some_columns
 from pycute_xe.holding.contents import (
     HOLDS,
-    Around,
     Followed,
     Follower,
     Form,
@@ -25,7 +24,6 @@ from pycute_xe.holding.contents import (
     combined,
     nothing,
     number,
-    situated,
 )
 from pycute_xe.holding.elements import (
     Content,
@@ -76,11 +74,11 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import at_least, chooses, doing, mixes
 from pycute_xe.kernel.ir.reach import too_far
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 
 __all__ = [
     "FAR",
     "HOLDS",
-    "Around",
     "Followed",
     "Read",
     "Write",
@@ -98,7 +96,7 @@ Contents: TypeAlias = "dict[str, Content]"
 def follow_recurrence(
     kernel: Kernel,
     loop: ir.Loop,
-    around: tuple[Around, ...],
+    enclosing: tuple[Enclosing, ...],
     written: tuple[str, ...],
     shared: Mapping[str, Ints],
     before: Contents,
@@ -118,9 +116,9 @@ def follow_recurrence(
         out = trial(before | entry | arrays, False) | {name: out[name] for name in arrays}
     rest = tuple(name for name in written if name not in arrays)
     states = _states(rest, out, loop.var)
-    recurrence = Recurrence(loop, around)
+    recurrence = Recurrence(loop, enclosing)
     begun = {
-        name: entry[name].each(_marker(recurrence, name, fresh(name), around, False))
+        name: entry[name].each(_marker(recurrence, name, fresh(name), enclosing, False))
         for name in states
     }
     entering = Entering(loop, before, out, fresh, known=arrays | begun)
@@ -137,7 +135,7 @@ def follow_recurrence(
     for name in written:
         if name in states:
             recurrence.parts[name] = before[name], after[name]
-            mark = _marker(recurrence, name, fresh(name), around, True)
+            mark = _marker(recurrence, name, fresh(name), enclosing, True)
             result[name] = carried(before[name].count, name, loop.var).each(mark)
         elif adds(out[name], name, loop.var):
             ended = {loop.var: loop.stop}
@@ -176,9 +174,9 @@ def _later(recurrence: Recurrence) -> Callable[[Node], Node]:
 
 
 def _marker(
-    recurrence: Recurrence, name: str, own: str, around: tuple[Around, ...], behind: bool
+    recurrence: Recurrence, name: str, own: str, enclosing: tuple[Enclosing, ...], behind: bool
 ) -> Callable[[Node], Node]:
-    at = tuple((one.var, Index(one.var)) for one in around if isinstance(one, ir.Loop))
+    at = tuple((one.var, Index(one.var)) for one in enclosing if isinstance(one, ir.Loop))
 
     def leaf(node: Node) -> Node:
         if not isinstance(node, Carried) or not node.begins(name, recurrence.loop.var):
@@ -196,18 +194,18 @@ def _marker(
 def check_roles(kernel: Kernel) -> None:
     """Demand that whoever reads a fragment has written all of it. Raises `UndecidableError`."""
     writers: dict[str, tuple[bool, ...]] = {}
-    touching = list(situated(kernel.body))
-    for statement, around in touching:
-        mine = doing(around, kernel.subgroups)
-        for name in (*statement.touched.writes, *statement.touched.updates):
+    visits = list(visit(kernel.body))
+    for _, enclosing, effects in visits:
+        mine = doing(enclosing, kernel.subgroups)
+        for name in (*effects.writes, *effects.updates):
             if writers.setdefault(name, mine) != mine:
                 raise undecided(
                     f"{name} is written by different subgroups in different statements",
                     "give each of them a fragment of its own",
                 )
-    for statement, around in touching:
-        mine = doing(around, kernel.subgroups)
-        for name in (*statement.touched.reads, *statement.touched.updates):
+    for _, enclosing, effects in visits:
+        mine = doing(enclosing, kernel.subgroups)
+        for name in (*effects.reads, *effects.updates):
             if any(
                 one and not other for one, other in zip(mine, writers.get(name, mine), strict=True)
             ):
@@ -227,7 +225,7 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
 
     >>> import pycute_xe as cx
     >>> found = follow(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
-    >>> [(w.statement.operand, w.places.shape) for w in found.writes]
+    >>> [(w.access.operand, w.places.shape) for w in found.writes]
     [('D', (32, 2048, 2))]
     """
     for statement in kernel.statements():  # refused by name, whatever else stays undecided
@@ -289,7 +287,14 @@ def _(walker: Follower, statement: ir.Store | ir.AtomicStore) -> None:
         elements = part.elements[kept]
         node = of_some(taken(part.node, kept), subgroups)
         write = Write(
-            statement, walker.around, base, table[subgroups][:, elements], elements, node, subgroups
+            statement,
+            statement.access,
+            walker.enclosing,
+            base,
+            table[subgroups][:, elements],
+            elements,
+            node,
+            subgroups,
         )
         walker.followed.writes.append(write)
     tile = walker.followed.memory.get(statement.operand)
@@ -369,13 +374,13 @@ def _(walker: Follower, statement: ir.If) -> None:
     if chooses(statement):
         _follow_some(walker, statement)
         return
-    before, outer = dict(walker.state), walker.around
+    before, outer = dict(walker.state), walker.enclosing
     written = _known(written_by(statement.body), before)
     if mixes(statement):
         _demand_registers(walker, statement, written)
-    walker.around = (*outer, statement)
+    walker.enclosing = (*outer, statement)
     walker.run(statement.body)
-    walker.around = outer
+    walker.enclosing = outer
     for name in written:
         new, old = walker.state[name], before[name]
         if not mixes(statement):
@@ -446,7 +451,7 @@ def _(walker: Follower, statement: ir.Loop) -> None:
             dict(entry),
             followed,
             walker.names,
-            (*walker.around, statement),
+            (*walker.enclosing, statement),
             walker.active,
             last,
             walker.form,
@@ -455,7 +460,7 @@ def _(walker: Follower, statement: ir.Loop) -> None:
         return inner.state
 
     def promised(name: str, when: str, followed: Content, claimed: tuple[Content, ...]) -> None:
-        inside = walker.around if when == "start" else (*walker.around, statement)
+        inside = walker.enclosing if when == "start" else (*walker.enclosing, statement)
         promise = Promise(statement, inside, name, when, followed, *claimed)
         walker.followed.promises.append(promise)
 
@@ -468,7 +473,7 @@ def _(walker: Follower, statement: ir.Loop) -> None:
         walker.state = follow_recurrence(
             walker.kernel,
             statement,
-            walker.around,
+            walker.enclosing,
             written,
             arrays,
             walker.state,

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from pycute_xe.holding.arithmetic import computed_in, tested
-from pycute_xe.holding.contents import Around, carried, combined, situated
+from pycute_xe.holding.contents import carried, combined
 from pycute_xe.holding.elements import Content, substituted, whole
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -31,6 +31,7 @@ from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, 
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import at_least, chooses
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.kernel.spec.recurrences import at_places, unfolded
 from pycute_xe.numeric import Numeric
@@ -295,16 +296,16 @@ def last_writers(loop: Loop, known: dict[str, Content]) -> dict[int, tuple[str, 
 
     Those inside loops are left out, and what occurs twice.
     """
-    last: dict[str, tuple[Statement, tuple[Around, ...]]] = {}
+    last: dict[str, tuple[Statement, tuple[Enclosing, ...]]] = {}
     times: dict[int, int] = {}
-    for statement, around in situated(loop.body):
+    for statement, enclosing, _ in visit(loop.body):
         times[id(statement)] = times.get(id(statement), 0) + 1
         if not isinstance(statement, (Loop, If)):
-            last |= dict.fromkeys(written_by((statement,)), (statement, around))
+            last |= dict.fromkeys(written_by((statement,)), (statement, enclosing))
     out: dict[int, tuple[str, Content]] = {}
     for name, content in known.items():
-        statement, around = last[name]
-        plain = all(isinstance(one, If) and not chooses(one) for one in around)
+        statement, enclosing = last[name]
+        plain = all(isinstance(one, If) and not chooses(one) for one in enclosing)
         if plain and times[id(statement)] == 1:
             out[id(statement)] = (name, content)
     return out

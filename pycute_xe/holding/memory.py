@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import Around, Follower, nothing, number, situated
+from pycute_xe.holding.contents import Follower, nothing, number
 from pycute_xe.holding.elements import Content, Part, relocated, whole
 from pycute_xe.holding.nodes import (
     BESIDE,
@@ -39,6 +39,7 @@ from pycute_xe.kernel import Index, Kernel, Operand
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import at_least, doing
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 from pycute_xe.kernel.spec.places import never_negative
 
 __all__ = [
@@ -63,7 +64,7 @@ FAR = -(1 << 40)
 def placed(
     kernel: Kernel,
     statement: ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore,
-    around: tuple[Around, ...] = (),
+    enclosing: tuple[Enclosing, ...] = (),
 ) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
     """Return where a copy's register elements belong: index, table, and which of them move.
 
@@ -73,7 +74,7 @@ def placed(
     tables, rank = copied(statement.copy), len(kernel.operand(statement.operand).modes)
     subgroups = tables.places.shape[0]
     split = [by_subgroup(index, subgroups) for index in statement.at]
-    own, does = [numbers for _, numbers in split], tuple(doing(around, subgroups))
+    own, does = [numbers for _, numbers in split], tuple(doing(enclosing, subgroups))
 
     def make() -> Ints:
         return _table_of(tables, statement.modes, rank, own, does)
@@ -170,19 +171,19 @@ def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | Undecidable
     return out
 
 
-Met: TypeAlias = "tuple[int, ir.Load | ir.Store | ir.AtomicStore, tuple[Around, ...]]"
+Met: TypeAlias = "tuple[int, ir.Load | ir.Store | ir.AtomicStore, tuple[Enclosing, ...]]"
 
 
 def _accesses(kernel: Kernel, name: str) -> Iterator[Met]:
-    for place, (statement, around) in enumerate(situated(kernel.body)):
+    for place, (statement, enclosing, _) in enumerate(visit(kernel.body)):
         if isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore)) and statement.operand == name:
-            yield place, statement, around
+            yield place, statement, enclosing
 
 
 def _stored_before(mine: list[Met]) -> bool:
     """Whether a store may come before a load: in the program, or in a loop around both."""
-    for early, store, around in mine:
-        loops = {id(one) for one in around if isinstance(one, ir.Loop)}
+    for early, store, enclosing in mine:
+        loops = {id(one) for one in enclosing if isinstance(one, ir.Loop)}
         for late, load, outer in mine:
             again = any(id(one) in loops for one in outer)
             stores = not isinstance(store, ir.Load) and isinstance(load, ir.Load)
@@ -196,10 +197,10 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
     loops = {s.var for s in kernel.statements() if isinstance(s, ir.Loop)}
     spans: list[Ints] = []
     bases: set[tuple[Index, ...]] = set()
-    for _, statement, around in mine:
+    for _, statement, enclosing in mine:
         if isinstance(statement, ir.AtomicStore):
             raise undecided(f"{operand.name} is loaded while others add to it", "load a copy")
-        base, table, moves = placed(kernel, statement, around)
+        base, table, moves = placed(kernel, statement, enclosing)
         bases.add(tuple(index - index.offset for index in base))
         used = table[:, moves]
         offsets = np.array([index.offset for index in base])
@@ -223,9 +224,9 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
 def ever_left(kernel: Kernel, loop: ir.Loop, tile: Tile) -> Ints:
     """Return the positions of a tile that some trip of a loop stores to."""
     positions: list[Ints] = [np.arange(0)]
-    for statement, around in situated(loop.body, (loop,)):
+    for statement, enclosing, _ in visit(loop.body, (loop,)):
         if isinstance(statement, ir.Store) and statement.operand == tile.operand.name:
-            base, table, moves = placed(kernel, statement, around)
+            base, table, moves = placed(kernel, statement, enclosing)
             positions.append(tile.positions(base, table)[:, moves].reshape(-1))
     every = np.unique(np.concatenate(positions))
     return every[every < tile.count]
@@ -362,11 +363,11 @@ MADE, FENCED, ARRIVED = 0, 1, 2
 def is_ordered(kernel: Kernel, tile: Tile) -> bool:
     """Whether every two accesses of two subgroups to an element of a tile are in order."""
     walker = _Walker(kernel)
-    for place, (statement, around) in enumerate(situated(kernel.body)):
-        walker.numbers.setdefault((id(statement), tuple(map(id, around))), place)
+    for place, (statement, enclosing, _) in enumerate(visit(kernel.body)):
+        walker.numbers.setdefault((id(statement), tuple(map(id, enclosing))), place)
         mine = isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore))
         if mine and statement.operand == tile.operand.name:
-            walker.accesses[place] = _access(kernel, tile, statement, around)
+            walker.accesses[place] = _access(kernel, tile, statement, enclosing)
     walker.body(kernel.body, (), frozenset())
     return walker.ordered
 
@@ -390,9 +391,9 @@ def _access(
     kernel: Kernel,
     tile: Tile,
     statement: ir.Load | ir.Store | ir.AtomicStore,
-    around: tuple[Around, ...],
+    enclosing: tuple[Enclosing, ...],
 ) -> _Access:
-    base, table, moves = placed(kernel, statement, around)
+    base, table, moves = placed(kernel, statement, enclosing)
     positions = tile.positions(base, table)[:, moves]
     touched = np.zeros((kernel.subgroups, tile.count + 1), dtype=bool)
     touched[np.arange(kernel.subgroups)[:, None], positions] = True
@@ -414,12 +415,15 @@ class _Walker:
     ordered: bool = True
 
     def body(
-        self, body: tuple[ir.Statement, ...], around: tuple[Around, ...], opened: frozenset[Open]
+        self,
+        body: tuple[ir.Statement, ...],
+        enclosing: tuple[Enclosing, ...],
+        opened: frozenset[Open],
     ) -> frozenset[Open]:
         for statement in body:
             meets = statement.touched.meets
             if isinstance(statement, (ir.Loop, ir.If)):
-                opened = self.inside(statement, around, opened)
+                opened = self.inside(statement, enclosing, opened)
             elif meets == "fence":
                 opened = frozenset((n, FENCED if how == MADE else how) for n, how in opened)
             elif meets == "arrive":
@@ -427,13 +431,13 @@ class _Walker:
             elif meets == "wait":
                 opened = frozenset((n, how) for n, how in opened if how != ARRIVED)
             else:
-                opened = self.access(statement, around, opened)
+                opened = self.access(statement, enclosing, opened)
         return opened
 
     def inside(
-        self, statement: ir.Loop | ir.If, around: tuple[Around, ...], opened: frozenset[Open]
+        self, statement: ir.Loop | ir.If, enclosing: tuple[Enclosing, ...], opened: frozenset[Open]
     ) -> frozenset[Open]:
-        inner = (*around, statement)
+        inner = (*enclosing, statement)
         after = self.body(statement.body, inner, opened)
         if isinstance(statement, ir.If):
             return opened | after
@@ -443,9 +447,9 @@ class _Walker:
         return after if surely else opened | after
 
     def access(
-        self, statement: ir.Statement, around: tuple[Around, ...], opened: frozenset[Open]
+        self, statement: ir.Statement, enclosing: tuple[Enclosing, ...], opened: frozenset[Open]
     ) -> frozenset[Open]:
-        number = self.numbers[id(statement), tuple(map(id, around))]
+        number = self.numbers[id(statement), tuple(map(id, enclosing))]
         mine = self.accesses.get(number)
         if mine is None:
             return opened

@@ -20,15 +20,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pycute_xe.holding.contents import Around
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import MOST_VALUES, period, values
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import If, Index, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.effects import SharedAccess
 from pycute_xe.kernel.ir.program import at_least
-from pycute_xe.kernel.ir.statements import SharedAccess
+from pycute_xe.kernel.ir.visiting import Enclosing
 
 __all__ = ["FAR", "Access", "Clash", "Trips", "clashes", "shared_element"]
 
@@ -49,7 +49,7 @@ class Access:
 
     statement: Statement
     shared: SharedAccess
-    around: tuple[Around, ...]
+    enclosing: tuple[Enclosing, ...]
     table: Ints
     at: Index
     values: tuple[int, ...]
@@ -169,7 +169,7 @@ class _Walker:
         self.common: dict[tuple[int, int, int], tuple[int, tuple[int, int]] | None] = {}
 
     def body(
-        self, body: tuple[Statement, ...], around: tuple[Around, ...], opened: Opened
+        self, body: tuple[Statement, ...], enclosing: tuple[Enclosing, ...], opened: Opened
     ) -> Opened:
         for number, statement in enumerate(body):
             meets = statement.touched.meets
@@ -180,16 +180,16 @@ class _Walker:
             elif meets == "wait":
                 opened = _kept(one for one in opened.values() if not one.arrived)
             elif (shared := statement.touched.shared) is not None:
-                opened = self.access(statement, shared, number, around, opened)
+                opened = self.access(statement, shared, number, enclosing, opened)
             elif isinstance(statement, If):
-                inside = self.body(statement.body, (*around, statement), opened)
+                inside = self.body(statement.body, (*enclosing, statement), opened)
                 opened = _either(inside, opened)
             elif isinstance(statement, Loop):
-                opened = self.loop(statement, around, opened)
+                opened = self.loop(statement, enclosing, opened)
         return opened
 
-    def loop(self, loop: Loop, around: tuple[Around, ...], opened: Opened) -> Opened:
-        inner = (*around, loop)
+    def loop(self, loop: Loop, enclosing: tuple[Enclosing, ...], opened: Opened) -> Opened:
+        inner = (*enclosing, loop)
         new = _kept(one.begins(loop) for one in opened.values())
         begun, ended = dict(new), dict[tuple[object, ...], _Open]()
         while True:
@@ -210,12 +210,12 @@ class _Walker:
         statement: Statement,
         shared: SharedAccess,
         number: int,
-        around: tuple[Around, ...],
+        enclosing: tuple[Enclosing, ...],
         opened: Opened,
     ) -> Opened:
-        key = (number, tuple(map(id, around)))
+        key = (number, tuple(map(id, enclosing)))
         if key not in self.accesses:
-            self.accesses[key] = _access(self.kernel, statement, shared, around)
+            self.accesses[key] = _access(self.kernel, statement, shared, enclosing)
         access = self.accesses[key]
         if access.writes:  # what the subgroups do in one statement
             self.meet(_Open(access), access)
@@ -228,7 +228,7 @@ class _Walker:
         first = one.access
         if not (first.writes or second.writes):
             return
-        both = (*first.around, *second.around)
+        both = (*first.enclosing, *second.enclosing)
         by = (x.index.names | x.below.names for x in both if isinstance(x, If))
         sure = one.sure and not any(SUBGROUP_INDEX in names for names in by)
         for ats in _together(one, second):
@@ -255,25 +255,25 @@ class _Walker:
 
 
 def _access(
-    kernel: Kernel, statement: Statement, shared: SharedAccess, around: tuple[Around, ...]
+    kernel: Kernel, statement: Statement, shared: SharedAccess, enclosing: tuple[Enclosing, ...]
 ) -> Access:
     """Return an access. Raises `UndecidableError` where its places do not repeat."""
     table = moved(shared.places).reshape(-1, kernel.subgroups).T
     at, own = by_subgroup(shared.at, kernel.subgroups)
-    loops = (one for one in around if isinstance(one, Loop))
+    loops = (one for one in enclosing if isinstance(one, Loop))
     known = {
         one.var: range(one.start.offset, one.stop.offset)
         for one in loops
         if one.start.is_constant and one.stop.is_constant
     }
-    return Access(statement, shared, around, table + own[:, None], at, values(at, known))
+    return Access(statement, shared, enclosing, table + own[:, None], at, values(at, known))
 
 
 def _together(one: _Open, second: Access) -> Iterable[tuple[int, int]]:
     """Return what is added to the tables of two accesses, where one trip tells it of both."""
     first = one.access
     names = first.at.names | second.at.names
-    loops = [x.var for x in first.around if isinstance(x, Loop) and x in second.around]
+    loops = [x.var for x in first.enclosing if isinstance(x, Loop) and x in second.enclosing]
     every = [(a, b) for a in first.values for b in second.values]
     if len(every) < 2 or len(names) != 1 or not names <= set(loops):
         return every

@@ -275,8 +275,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         """Look for the loops and conditions in which subgroups meet."""
-        around = (s for s in self.kernel.statements() if isinstance(s, (ir.Loop, ir.If)))
-        self._met = {id(s) for s in around if any(map(is_event, walk(s.body)))}
+        enclosing = (s for s in self.kernel.statements() if isinstance(s, (ir.Loop, ir.If)))
+        self._met = {id(s) for s in enclosing if any(map(is_event, walk(s.body)))}
 
     def meets_in(self, block: ir.Loop | ir.If) -> bool:
         """Whether subgroups meet in a loop or a condition, or use shared memory."""
@@ -363,8 +363,8 @@ class _Reading:
                 case ir.Loop(var, _, _, inner):
                     if indices:
                         start, stop = indices
-                        around = self.loop(statement, stop - start, longs)
-                        self.body(inner, {**known, var: Index(var) + start}, around)
+                        enclosing = self.loop(statement, stop - start, longs)
+                        self.body(inner, {**known, var: Index(var) + start}, enclosing)
                 case ir.If(_, _, inner):
                     for index in indices:
                         self.condition(index, longs)

@@ -367,8 +367,8 @@ class Entering:
         needs = carried_in(self.out[name], self.loop.var) - {name} | {self.ratios[name].fragment}
         inside = [self.entries[one] for one in needs if one in self.entries]
         nodes = [part.node for content in inside for part in content.parts]
-        around = (self.out[name], self.before[name], *inside)
-        if any(loops_carried_in(content) - {self.loop.var} for content in around):
+        enclosing = (self.out[name], self.before[name], *inside)
+        if any(loops_carried_in(content) - {self.loop.var} for content in enclosing):
             return self.fresh(self.loop.var)
         self.shared = self.shared or self.fresh(self.loop.var)
         within = any(self.shared in sums_within(node) for node in nodes)

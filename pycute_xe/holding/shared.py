@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from pycute_xe.holding.contents import Around, Follower, Read, combined, situated
+from pycute_xe.holding.contents import Follower, Read, combined
 from pycute_xe.holding.elements import Content, Part, relocated, whole
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
 from pycute_xe.holding.nodes import Choice, Node, Undefined, undecided
@@ -20,8 +20,9 @@ from pycute_xe.holding.periods import period
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.ir.effects import SharedAccess
 from pycute_xe.kernel.ir.program import doing
-from pycute_xe.kernel.ir.statements import SharedAccess
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
 
@@ -54,15 +55,15 @@ class Places:
         return self.table + self.at[number]
 
 
-def places_of(kernel: Kernel, shared: SharedAccess, around: tuple[Around, ...]) -> Places:
+def places_of(kernel: Kernel, shared: SharedAccess, enclosing: tuple[Enclosing, ...]) -> Places:
     """Return where an access lies. Raises `UndecidableError` for places known only in a run."""
     table = moved(shared.places).reshape(-1, kernel.subgroups).T
     rest, own = by_subgroup(shared.at, kernel.subgroups)
     table = table + own[:, None]
-    table = _of_those(table, np.flatnonzero(doing(around, kernel.subgroups)))
+    table = _of_those(table, np.flatnonzero(doing(enclosing, kernel.subgroups)))
     if rest.is_constant:
         return Places(table, (rest.offset,))
-    loops = {one.var: one for one in around if isinstance(one, Loop)}
+    loops = {one.var: one for one in enclosing if isinstance(one, Loop)}
     names = sorted(rest.names)
     loop = loops.get(names[0]) if len(names) == 1 else None
     span = period(rest, names[0]) if loop is not None else 0
@@ -106,7 +107,7 @@ def load_shared(walker: Follower, statement: SharedLoad) -> None:
             mine = stored.each(partial(pruned, turns=turns))
         flat.append(mine.at(places.in_turn(t).reshape(-1)))
     read = _by_turns(flat, places)
-    walker.followed.reads.append(Read(statement, walker.around, statement.array, read))
+    walker.followed.reads.append(Read(statement, walker.enclosing, statement.array, read))
     loads = [_loaded(content, places.table.shape) for content in flat]
     walker.state[statement.fragment] = _by_turns(loads, places)
 
@@ -116,15 +117,15 @@ def _load_by_trips(walker: Follower, statement: SharedLoad, stored: Node, places
     which = np.stack([places.in_turn(t) for t in places.turns], axis=-1)
     node = relocated(stored, which, np.zeros_like(which), (places.var,))
     content = whole(which.shape[1], node)
-    walker.followed.reads.append(Read(statement, walker.around, statement.array, content))
+    walker.followed.reads.append(Read(statement, walker.enclosing, statement.array, content))
     walker.state[statement.fragment] = content
 
 
 def outside(
-    kernel: Kernel, shared: SharedAccess, around: tuple[Around, ...]
+    kernel: Kernel, shared: SharedAccess, enclosing: tuple[Enclosing, ...]
 ) -> list[tuple[str, Index, Index]]:
     """Return what no machine does in an access: in words, and that it happens where ``i < j``."""
-    array, places = kernel.shared_array(shared.array), places_of(kernel, shared, around)
+    array, places = kernel.shared_array(shared.array), places_of(kernel, shared, enclosing)
     conditions: list[tuple[str, Index, Index]] = []
     for t in places.turns:
         low, high = (int(x) for x in (places.in_turn(t).min(), places.in_turn(t).max()))
@@ -141,9 +142,9 @@ def outside(
 
 def _inside(walker: Follower, shared: SharedAccess) -> Places:
     """Return the places of an access. Raises `UndecidableError` where some lie outside."""
-    if outside(walker.kernel, shared, walker.around):
+    if outside(walker.kernel, shared, walker.enclosing):
         raise undecided(f"elements outside {shared.array} are used")
-    places = places_of(walker.kernel, shared, walker.around)
+    places = places_of(walker.kernel, shared, walker.enclosing)
     return replace(places, table=_of_those(places.table, walker.doing))
 
 
@@ -159,10 +160,10 @@ def _of_those(table: Ints, subgroups: Ints) -> Ints:
 def ever_stored(kernel: Kernel, loop: Loop, array: str) -> Ints:
     """Return the elements of an array that some trip of a loop stores to."""
     elements: list[Ints] = [np.arange(0)]
-    for statement, around in situated(loop.body, (loop,)):
+    for statement, enclosing, _ in visit(loop.body, (loop,)):
         shared = statement.touched.shared
         if shared is not None and shared.stores and shared.array == array:
-            places = places_of(kernel, shared, around)
+            places = places_of(kernel, shared, enclosing)
             elements += [places.in_turn(t).reshape(-1) for t in places.turns]
     return np.unique(np.concatenate(elements))
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.building.builder import KernelBuilder
     from pycute_xe.kernel.counterexample import Counterexample
     from pycute_xe.kernel.index import Index, Tiles
+    from pycute_xe.kernel.ir.barriers import NamedBarrier
+    from pycute_xe.kernel.ir.effects import Touched
     from pycute_xe.kernel.ir.kernel import Kernel
-    from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
+    from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
     from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
     from pycute_xe.kernel.ir.program import Meanings, walk
     from pycute_xe.kernel.ir.statements import (
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
         Signal,
         Statement,
         Store,
-        Touched,
     )
     from pycute_xe.kernel.kinds.attention import attention
     from pycute_xe.kernel.kinds.attention_combine import attention_combine

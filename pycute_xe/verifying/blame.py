@@ -47,9 +47,9 @@ def smallest_difference(actual: Formula, wanted: Formula) -> Blame:
     if not ours or not theirs:
         how = "adds" if actual and wanted else "computes"
         return Blame(_words(ours), _words(theirs), how)
-    around = _wrapped(ours, theirs) or _wrapped(theirs, ours)
-    if around is not None:
-        name, inside = around
+    enclosing = _wrapped(ours, theirs) or _wrapped(theirs, ours)
+    if enclosing is not None:
+        name, inside = enclosing
         return Blame(name, "", "applies") if inside == ours else Blame("", name, "applies")
     pair = _only_pair(ours, theirs)
     if pair is not None and pair[0].name == pair[1].name:

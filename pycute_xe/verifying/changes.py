@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import Around, Write, situated
+from pycute_xe.holding.contents import Write
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import (
@@ -35,6 +35,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import doing
 from pycute_xe.kernel.ir.statements import COUNTING
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 from pycute_xe.verifying.faults import Facts, least
 from pycute_xe.verifying.least import smallest
 from pycute_xe.verifying.points import Space, index_text
@@ -60,7 +61,7 @@ class Touch:
     """A load or a store of an operand, the loops around it, and its number in the program."""
 
     statement: Load | Store | AtomicStore
-    around: tuple[Around, ...]
+    enclosing: tuple[Enclosing, ...]
     schedule: tuple[int, ...]
 
 
@@ -69,12 +70,12 @@ def touches(space: Space, operand: str) -> tuple[list[Touch], list[Touch]]:
     loads: list[Touch] = []
     stores: list[Touch] = []
     number: dict[int, int] = {}
-    for count, (statement, around) in enumerate(situated(space.kernel.body)):
+    for count, (statement, enclosing, _) in enumerate(visit(space.kernel.body)):
         number[id(statement)] = count
         if not isinstance(statement, (Load, Store, AtomicStore)) or statement.operand != operand:
             continue
-        loops = (number[id(one)] for one in around if isinstance(one, Loop))
-        touch = Touch(statement, around, (*loops, count))
+        loops = (number[id(one)] for one in enclosing if isinstance(one, Loop))
+        touch = Touch(statement, enclosing, (*loops, count))
         (loads if isinstance(statement, Load) else stores).append(touch)
     return loads, stores
 
@@ -102,8 +103,8 @@ def changed_by_others(space: Space, load: Touch, store: Touch) -> Region:
 
 def _both(space: Space, load: Touch, store: Touch) -> tuple[Region, Names]:
     """Return where a load and a store touch one element, and the names of the load's points."""
-    mine, names = elements(space, load.statement, load.around, "")
-    theirs, others = elements(space, store.statement, store.around, "_w")
+    mine, names = elements(space, load.statement, load.enclosing, "")
+    theirs, others = elements(space, store.statement, store.enclosing, "_w")
     every = (*names, *(n for n in others if n not in names))
     return mine.to(every) & theirs.to(every), names
 
@@ -111,12 +112,12 @@ def _both(space: Space, load: Touch, store: Touch) -> tuple[Region, Names]:
 def elements(
     space: Space,
     statement: Load | Store | AtomicStore,
-    around: tuple[Around, ...],
+    enclosing: tuple[Enclosing, ...],
     suffix: str,
 ) -> tuple[Region, Names]:
     """Return who touches which element: sizes, work-group, loops, subgroup, and its index."""
     naming, operand = space.naming, statement.operand
-    base, table, moves = placed(space.kernel, statement, around)
+    base, table, moves = placed(space.kernel, statement, enclosing)
     used = np.flatnonzero(moves)
     first, table = _doing(table, used, operand)
     used = used[(table[:, used] != FAR).all(axis=(0, 2))]
@@ -136,8 +137,8 @@ def elements(
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
     texts += [f"{first} <= s{suffix} < {first + table.shape[0]}", f"0 <= e < {used.size}"]
     known_names = frozenset(naming.variable_of.values())
-    texts += [_renamed(t, known_names, suffix) for t in space.constraints(around, f"s{suffix}")]
-    variables = [n for n in space.names_around(around) if n not in naming.sizes]
+    texts += [_renamed(t, known_names, suffix) for t in space.constraints(enclosing, f"s{suffix}")]
+    variables = [n for n in space.names_around(enclosing) if n not in naming.sizes]
     names = (*naming.sizes, *(f"{n}{suffix}" for n in variables), f"s{suffix}", *index)
     where = " and ".join(f"({t})" for t in texts)
     return Region.where((*names, "e"), where).to(names), names
@@ -159,7 +160,7 @@ def _renamed(text: str, names: frozenset[str], suffix: str) -> str:
 
 def _earlier(space: Space, store: Touch, load: Touch) -> str:
     """Return when a store comes before a load of the same subgroup, as a constraint."""
-    mine = [one for one in store.around if isinstance(one, Loop)]
+    mine = [one for one in store.enclosing if isinstance(one, Loop)]
     ways: list[str] = []
     equal: list[str] = []
     for level, (left, right) in enumerate(zip(store.schedule, load.schedule, strict=False)):
@@ -213,18 +214,18 @@ def _occurrences(space: Space, stores: list[Touch], write: Write) -> list[Touch]
         store
         for store in stores
         if store.statement is write.statement
-        and np.array_equal(np.flatnonzero(doing(store.around, subgroups)), write.subgroups)
+        and np.array_equal(np.flatnonzero(doing(store.enclosing, subgroups)), write.subgroups)
     ]
 
 
 def _barrier_between(kernel: Kernel, store: Touch, later: Touch) -> bool:
     """Whether a barrier may lie between two stores: behind the one, or in a loop around both."""
-    loops = {id(one) for one in store.around} & {id(one) for one in later.around}
-    for number, (statement, around) in enumerate(situated(kernel.body)):
+    loops = {id(one) for one in store.enclosing} & {id(one) for one in later.enclosing}
+    for number, (statement, enclosing, _) in enumerate(visit(kernel.body)):
         if statement.touched.meets not in ("wait", "both") and not isinstance(statement, NamedWait):
             continue
         between = store.schedule[-1] < number < later.schedule[-1]
-        if between or any(isinstance(x, Loop) and id(x) in loops for x in around):
+        if between or any(isinstance(x, Loop) and id(x) in loops for x in enclosing):
             return True
     return False
 
@@ -257,7 +258,7 @@ class Counting(Facts):
 
         Raises `UndecidableError` where waits may order it, and for places known only in a run.
         """
-        every = [_Met(n, s, a) for n, (s, a) in enumerate(situated(self.kernel.body))]
+        every = [_Met(n, s, a) for n, (s, a, _) in enumerate(visit(self.kernel.body))]
         counters = [one for one in every if isinstance(one.statement, COUNTING)]
         plain = [one for one in every if isinstance(one.statement, (Load, Store))]
         sure: list[Failure | None] = []
@@ -294,11 +295,11 @@ class Counting(Facts):
     def _waited(self, access: _Met, counters: list[_Met]) -> Region:
         """Return the work-groups that may have waited before they come to a statement."""
         names = (*self.space.naming.sizes, *self.space.naming.grid)
-        out, loops = Region.nothing(names), {id(x) for x in access.around if isinstance(x, Loop)}
+        out, loops = Region.nothing(names), {id(x) for x in access.enclosing if isinstance(x, Loop)}
         for one in counters:
-            again = any(id(x) in loops for x in one.around)
+            again = any(id(x) in loops for x in one.enclosing)
             if isinstance(one.statement, Await) and (one.number < access.number or again):
-                out = out | self.space.happens(one.around).to(names)
+                out = out | self.space.happens(one.enclosing).to(names)
         return out
 
 
@@ -312,7 +313,7 @@ class _Met:
 
     number: int
     statement: Statement
-    around: tuple[Around, ...]
+    enclosing: tuple[Enclosing, ...]
 
     @property
     def operand(self) -> str:
@@ -323,7 +324,7 @@ def _accessed(space: Space, access: _Met) -> Region:
     """Return who touches which element."""
     if not isinstance(access.statement, (Load, Store)):
         return Region.nothing(space.naming.sizes)
-    return elements(space, access.statement, access.around, "")[0]
+    return elements(space, access.statement, access.enclosing, "")[0]
 
 
 def _of_two(space: Space, mine: Region, theirs: Region) -> Region:
@@ -338,9 +339,9 @@ def _counted(space: Space, counter: _Met) -> Region:
     naming, statement = space.naming, counter.statement
     if not isinstance(statement, (Await, Signal, FetchAdd)):
         return Region.nothing(naming.sizes)
-    variables = [n for n in space.names_around(counter.around) if n not in naming.sizes]
+    variables = [n for n in space.names_around(counter.enclosing) if n not in naming.sizes]
     extents = space.extents(statement.operand)
-    texts = list(space.constraints(counter.around))
+    texts = list(space.constraints(counter.enclosing))
     for mode, index in enumerate(statement.at):
         texts.append(f"u_{mode} = {index_text(index, naming.all)}")
         texts.append(f"0 <= u_{mode} < {extents[mode]}")

@@ -18,7 +18,6 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Write
 from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
-    AtomicStore,
     Index,
     Kernel,
     Loop,
@@ -72,10 +71,10 @@ def united(writes: list[Write]) -> list[Write]:
     for write in writes:
         subgroups = (
             tuple(write.subgroups.tolist())
-            if any(map(mixes, write.around))
+            if any(map(mixes, write.enclosing))
             else write.subgroups.size
         )
-        groups.setdefault((write.around, _loose(write), subgroups), []).append(write)
+        groups.setdefault((write.enclosing, _loose(write), subgroups), []).append(write)
     out: list[Write] = []
     for group in groups.values():
         joined = _joined(group)
@@ -117,7 +116,7 @@ def left_out(space: Space, output: str, writes: list[Write]) -> dict[str, int] |
     """
     kernel = space.kernel
     modes = [str(mode) for mode in kernel.operand(output).modes]
-    if any(write.around for write in writes) or not set(modes) <= set(kernel.sizes):
+    if any(write.enclosing for write in writes) or not set(modes) <= set(kernel.sizes):
         return None
     if len({_loose(write) for write in writes}) != 1 or len(set(modes)) != len(modes):
         return None
@@ -291,8 +290,8 @@ class Coverage(Faults):
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         sizes = self.space.naming.sizes
         limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
-        mine = [write for write in self.followed.writes if write.statement.operand == output]
-        added = all(isinstance(write.statement, AtomicStore) for write in mine)
+        mine = [write for write in self.followed.writes if write.access.operand == output]
+        added = all(write.access.adds for write in mine)
         if mine and added and self.kernel.operand(output).role == "inout":
             return None  # what is added is compared at all elements, nothing at some
         own = self._owners(mine, names)
@@ -317,7 +316,7 @@ class Coverage(Faults):
     def _unscattered(self, claim: Named) -> Failure | None:
         """Return where an element of a claim that scatters is never written to its place."""
         output = claim.claim.output
-        mine = [write for write in self.followed.writes if write.statement.operand == output]
+        mine = [write for write in self.followed.writes if write.access.operand == output]
         missing = claim.everything(self.space)
         for write in united(mine):
             missing = missing - claim.written(self.space, write, view_of(write))
@@ -344,7 +343,7 @@ class Coverage(Faults):
     def joined(self, output: str) -> list[Together] | None:
         """Return the writes of an output taken together; None where some stand alone."""
         if output not in self._joined:
-            mine = [write for write in self.followed.writes if write.statement.operand == output]
+            mine = [write for write in self.followed.writes if write.access.operand == output]
             self._joined[output] = None
             with suppress(UndecidableError):
                 self._joined[output] = joined_writes(self.space, mine)
@@ -379,11 +378,11 @@ class Coverage(Faults):
         """Return who owns the rows of an output where tables share them out."""
         out: dict[Owner, None] = {}
         for write in writes:
-            begun = {x.var: x.start + Index(x.var) for x in write.around if isinstance(x, Loop)}
+            begun = {x.var: x.start + Index(x.var) for x in write.enclosing if isinstance(x, Loop)}
             places = [index.substitute(begun) for index in write.base]
             if any(index.looked_up for index in places):
                 targets = tuple(map(self.space.naming.text, places))
-                limits = self.extents[write.statement.operand]
+                limits = self.extents[write.access.operand]
                 out |= dict.fromkeys(owners(self.space.tables, targets, names, limits))
         return tuple(out)
 

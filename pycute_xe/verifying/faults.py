@@ -14,12 +14,7 @@ from typing import Self
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.converting import greatest
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import (
-    Around,
-    Followed,
-    Read,
-    situated,
-)
+from pycute_xe.holding.contents import Followed, Read
 from pycute_xe.holding.events import Disorder
 from pycute_xe.holding.exploration import disorder, has_roles
 from pycute_xe.holding.following import follow
@@ -37,6 +32,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.induction import Induction
 from pycute_xe.verifying.least import smallest
@@ -229,7 +225,7 @@ class Faults(Facts):
     def _undefined(self, read: Read) -> Failure | None:
         for part in read.content.parts:
             for guards in _ways_to_undefined(part.node, ()):
-                region = self.space.happens(read.around)
+                region = self.space.happens(read.enclosing)
                 if guards:
                     region = region.within(" and ".join(self._guard(g) for g in guards))
                 first = int(part.elements[0])
@@ -262,24 +258,26 @@ class Faults(Facts):
         counts = tuple({x: None for _, count in self.kernel.grid for x in count.looked_up})
         sizes = Region.where(self.space.naming.sizes, " and ".join(self.space.sizes))
         failures = [self._beyond_table(counts, sizes)]
-        for statement, around in situated(self.kernel.body):
-            looked = self._looked_beyond(statement, around)
+        for statement, enclosing, _ in visit(self.kernel.body):
+            looked = self._looked_beyond(statement, enclosing)
             failures.append(looked)
             if looked is None:
                 failures += [
-                    self._unaligned(statement, around),
-                    self._outside(statement, around),
-                    self._elsewhere(statement, around),
+                    self._unaligned(statement, enclosing),
+                    self._outside(statement, enclosing),
+                    self._elsewhere(statement, enclosing),
                 ]
         return least(failures)
 
-    def _looked_beyond(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+    def _looked_beyond(
+        self, statement: Statement, enclosing: tuple[Enclosing, ...]
+    ) -> Failure | None:
         """Find a lookup of a statement outside its table."""
         looked = {x: None for index in statement.touched.indices for x in index.looked_up}
         asked = tuple(x for x in looked if not self._is_inside(x))
         if not asked:
             return None
-        points = self.space.happens_in(around)
+        points = self.space.happens_in(enclosing)
         return self._beyond_table(asked, points, {SUBGROUP_INDEX: "s"})
 
     def _is_inside(self, looked: Looked) -> bool:
@@ -309,18 +307,18 @@ class Faults(Facts):
                 return self.failure(point, "bounds", words, region, subgroup=subgroup, faults=True)
         return None
 
-    def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+    def _outside(self, statement: Statement, enclosing: tuple[Enclosing, ...]) -> Failure | None:
         if (shared := statement.touched.shared) is None:
             return None
-        for words, *condition in outside(self.kernel, shared, around):
+        for words, *condition in outside(self.kernel, shared, enclosing):
             left, right = map(self.space.naming.text, condition)
-            region = self.space.happens(around).within(f"{left} < {right}")
+            region = self.space.happens(enclosing).within(f"{left} < {right}")
             failure = self.failure_in(region, "bounds", words, faults=True)
             if failure is not None:
                 return failure
         return None
 
-    def _elsewhere(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+    def _elsewhere(self, statement: Statement, enclosing: tuple[Enclosing, ...]) -> Failure | None:
         """Find an index that chooses a surface outside its operand: no message clips there."""
         if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
             return None
@@ -329,7 +327,7 @@ class Faults(Facts):
         for mode, ahead in beside(statement):
             at, extent = index_text(statement.at[mode], names), self.extents[operand][mode]
             wrong = [f"{at} + {n} < 0 or {at} + {n} >= {extent}" for n in ahead]
-            points = self.space.happens_in(around)
+            points = self.space.happens_in(enclosing)
             region = points.within(" or ".join(wrong))
             point = smallest(region, self.space.naming)
             if point is not None:
@@ -341,7 +339,7 @@ class Faults(Facts):
                 )
         return None
 
-    def _unaligned(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+    def _unaligned(self, statement: Statement, enclosing: tuple[Enclosing, ...]) -> Failure | None:
         if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
             return None
         copy = statement.copy
@@ -349,7 +347,7 @@ class Faults(Facts):
             copied(copy)  # a block that starts between elements is a fault
         verb = type(statement).__name__.lower()
         step = copy.atom.values * 16 * copy.value_type.bits // 8
-        happens = self.space.happens(around)
+        happens = self.space.happens(enclosing)
         if not isinstance(statement, Prefetch) and copy.messages > 1 and step % grf_bytes():
             point = smallest(happens, self.space.naming)
             if point is not None:

@@ -137,7 +137,7 @@ class Induction:
             view = registers(self.kernel.subgroups, part.elements.size)
             kind = self.kernel.fragment(promise.fragment).value_type
             formulas = (formula_of(n, view, self.space.naming, kind, self.real) for n in nodes)
-            points = self.space.in_registers(promise.around, view)
+            points = self.space.in_registers(promise.enclosing, view)
             wrong = self._wrong(points, *formulas)
             if wrong is not None:
                 when = "at its start" if promise.when == "start" else "after a trip"
@@ -269,31 +269,31 @@ class _Steps:
         ranges = ((later, Index(None, jump.steps)), *zip(others, self.one.extents[1:], strict=True))
         begun = Index(time) * jump.steps
 
-        def put(part: Expression, around: Situated) -> Expression:
+        def put(part: Expression, enclosing: Situated) -> Expression:
             match part:
                 case Element(name, (at, *places)) if name == jump.name:
                     steps = at - begun
                     limits = (steps - jump.first, most - steps)
-                    known = all(is_positive(x, around) for x in limits)
+                    known = all(is_positive(x, enclosing) for x in limits)
                     if steps == Index() or steps.names & {time} or not known:
                         return part
-                    return jump.at(begun, steps, (*places,), f"_put{len(around.ranges)}")
+                    return jump.at(begun, steps, (*places,), f"_put{len(enclosing.ranges)}")
                 case Const() | Slot() | Element():
                     return part
                 case Apply(function, arguments):
-                    return Apply(function, tuple(put(a, around) for a in arguments))
+                    return Apply(function, tuple(put(a, enclosing) for a in arguments))
                 case Where(index, below, then, otherwise):
                     both = (index, below), (below, index + 1)
                     sides = zip((then, otherwise), both, strict=True)
                     inside = (
-                        put(side, replace(around, guards=(*around.guards, guard)))
+                        put(side, replace(enclosing, guards=(*enclosing.guards, guard)))
                         for side, guard in sides
                     )
                     return Where(index, below, *inside)
                 case Total(over=over, body=body):
-                    within = replace(around, ranges=(*around.ranges, *over))
+                    within = replace(enclosing, ranges=(*enclosing.ranges, *over))
                     return replace(part, body=put(body, within))
                 case Rounded(body=body):
-                    return replace(part, body=put(body, around))
+                    return replace(part, body=put(body, enclosing))
 
         return put(value, Situated(Element(""), ranges))

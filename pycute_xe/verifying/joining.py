@@ -65,7 +65,7 @@ def joined_writes(space: Space, writes: list[Write]) -> list[Together] | None:
     """
     groups: dict[object, list[Write]] = {}
     for write in writes:
-        if any(isinstance(one, Loop) for one in write.around):
+        if any(isinstance(one, Loop) for one in write.enclosing):
             return None
         groups.setdefault(_key(write), []).append(write)
     if len(groups) == len(writes):
@@ -81,7 +81,7 @@ def joined_writes(space: Space, writes: list[Write]) -> list[Together] | None:
 
 def _row(write: Write) -> If | None:
     """Return the innermost condition around a write: it may be on its row."""
-    last = write.around[-1] if write.around else None
+    last = write.enclosing[-1] if write.enclosing else None
     return last if isinstance(last, If) else None
 
 
@@ -91,12 +91,12 @@ def _key(write: Write) -> object:
     Those of one subgroup each may be of different ones, where no condition tells these apart.
     """
     row = _row(write)
-    outer = write.around if row is None else write.around[:-1]
+    outer = write.enclosing if row is None else write.enclosing[:-1]
     loose = tuple(index - index.offset for index in write.base)
     condition = None if row is None else (row.index - row.index.offset, row.below)
-    alone = write.subgroups.size == 1 and not any(map(mixes, write.around))
+    alone = write.subgroups.size == 1 and not any(map(mixes, write.enclosing))
     writers = () if alone else tuple(write.subgroups.tolist())
-    return write.statement.operand, tuple(map(id, outer)), loose, condition, writers
+    return write.access.operand, tuple(map(id, outer)), loose, condition, writers
 
 
 def _together(space: Space, group: list[Write]) -> Together | None:
@@ -112,7 +112,7 @@ def _together(space: Space, group: list[Write]) -> Together | None:
     )
     write = replace(
         first,
-        around=first.around if row is None else first.around[:-1],
+        enclosing=first.enclosing if row is None else first.enclosing[:-1],
         base=tuple(index - index.offset for index in first.base),
         places=places,
         elements=np.concatenate([w.elements for w in group]),

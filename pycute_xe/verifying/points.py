@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from pycute_xe.converting import bounds
-from pycute_xe.holding.contents import Around, Write
+from pycute_xe.holding.contents import Write
 from pycute_xe.holding.nodes import Leaf
 from pycute_xe.holding.ordering import FAR, Clash, Trips
 from pycute_xe.holding.patience import charge, remembered
@@ -26,6 +26,7 @@ from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
+from pycute_xe.kernel.ir.visiting import Enclosing
 from pycute_xe.kernel.kinds.whole_tiles import follows_a_plan
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -420,17 +421,17 @@ class Space:
         """Return the shape of an operand in a problem."""
         return tuple(mode.at(sizes) for mode in self.kernel.operand(operand).modes)
 
-    def names_around(self, around: tuple[Around, ...]) -> Names:
+    def names_around(self, enclosing: tuple[Enclosing, ...]) -> Names:
         """Return the coordinates in which a statement happens."""
-        loops = (self.naming.variable_of[a.var] for a in around if isinstance(a, Loop))
+        loops = (self.naming.variable_of[a.var] for a in enclosing if isinstance(a, Loop))
         return (*self.naming.sizes, *self.naming.grid, *loops)
 
-    def constraints(self, around: tuple[Around, ...], subgroup: str = "") -> tuple[str, ...]:
+    def constraints(self, enclosing: tuple[Enclosing, ...], subgroup: str = "") -> tuple[str, ...]:
         """Return the constraints under which a statement happens; ``subgroup`` does it."""
         out, own = list(self.sizes), {SUBGROUP_INDEX: subgroup} if subgroup else {}
         for name, count in self.kernel.grid:
             out.append(f"0 <= {self.naming.variable_of[name]} < {self.naming.text(count)}")
-        for one in around:
+        for one in enclosing:
             if isinstance(one, Loop):
                 low, high = self.naming.text(one.start), self.naming.text(one.stop)
                 out.append(f"{low} <= {self.naming.variable_of[one.var]} < {high}")
@@ -439,26 +440,26 @@ class Space:
                 out.append(f"{left} < {right}")
         return tuple(out)
 
-    def happens(self, around: tuple[Around, ...]) -> Region:
+    def happens(self, enclosing: tuple[Enclosing, ...]) -> Region:
         """Return where a statement happens at all."""
-        if any(mixes(one) for one in around):
-            return self.happens_in(around).to(self.names_around(around))
-        return Region.where(self.names_around(around), _all(self.constraints(around)))
+        if any(mixes(one) for one in enclosing):
+            return self.happens_in(enclosing).to(self.names_around(enclosing))
+        return Region.where(self.names_around(enclosing), _all(self.constraints(enclosing)))
 
-    def happens_in(self, around: tuple[Around, ...]) -> Region:
+    def happens_in(self, enclosing: tuple[Enclosing, ...]) -> Region:
         """Return where a statement happens, and in which subgroup, ``s``."""
         own = f"0 <= s < {self.kernel.subgroups}"
-        names = (*self.names_around(around), "s")
-        return Region.where(names, _all((*self.constraints(around, "s"), own)))
+        names = (*self.names_around(enclosing), "s")
+        return Region.where(names, _all((*self.constraints(enclosing, "s"), own)))
 
     def subgroup(
-        self, around: tuple[Around, ...], view: View, subgroups: Ints | None = None
+        self, enclosing: tuple[Enclosing, ...], view: View, subgroups: Ints | None = None
     ) -> str:
         """Return the subgroup at each point, where conditions around depend on it.
 
         Raises `UndecidableError` where it is not a sum of digits of the point.
         """
-        if not any(mixes(one) for one in around):
+        if not any(mixes(one) for one in enclosing):
             return ""
         numbers = view.subgroup if subgroups is None else subgroups[view.subgroup]
         digits = as_digits(numbers.reshape(view.shape))
@@ -472,11 +473,11 @@ class Space:
     def both(self, clash: Clash) -> Region:
         """Return where two accesses happen, so many trips of loops apart."""
         first, second = clash.first, clash.second
-        names = [*self.names_around(first.around)]
-        texts = [*self.constraints(first.around)]
+        names = [*self.names_around(first.enclosing)]
+        texts = [*self.constraints(first.enclosing)]
         between = {t.var: t for t in clash.trips if t.since != "begun"}
         begun = {t.var: t for t in clash.trips if t.since == "begun"}
-        for one in first.around:
+        for one in first.enclosing:
             if isinstance(one, Loop) and one.var in between:
                 trips = between[one.var]
                 if trips.since == "left":
@@ -484,19 +485,19 @@ class Space:
                     texts.append(_apart(self.naming.all[one.var], trips, stop))
         other: dict[str, str] = {}
         apart = False  # a loop further out went on, or ended: those inside began anew
-        for one in second.around:
+        for one in second.enclosing:
             text = {**self.naming.all, **other}
             if isinstance(one, If):
                 texts.append(f"{index_text(one.index, text)} < {index_text(one.below, text)}")
                 continue
             low, high = (index_text(i, text) for i in (one.start, one.stop))
             mine, trips = self.naming.variable_of[one.var], between.get(one.var)
-            if one in first.around and not apart and trips is None:
+            if one in first.enclosing and not apart and trips is None:
                 continue  # in the same trip
             other[one.var] = f"{mine}_y"
             names.append(f"{mine}_y")
             texts.append(f"{low} <= {mine}_y < {high}")
-            if one in first.around and not apart and trips is not None and trips.since == "here":
+            if one in first.enclosing and not apart and trips is not None and trips.since == "here":
                 texts.append(_apart(mine, trips, f"{mine}_y"))
             elif one.var in begun:
                 texts.append(_apart(low, begun[one.var], f"{mine}_y"))
@@ -517,7 +518,7 @@ class Space:
         out: list[Bounds] = []
         for name, count in self.kernel.grid:
             out.append(Bounds(self.naming.variable_of[name], "0", self.naming.text(count)))
-        for one in write.around:
+        for one in write.enclosing:
             if isinstance(one, Loop):
                 low, high = self.naming.text(one.start), self.naming.text(one.stop)
                 out.append(Bounds(self.naming.variable_of[one.var], low, high))
@@ -526,8 +527,11 @@ class Space:
 
     def conditions(self, write: Write, view: View) -> tuple[str, ...]:
         """Return the conditions around a store."""
-        out, own = list[str](), {SUBGROUP_INDEX: self.subgroup(write.around, view, write.subgroups)}
-        for one in write.around:
+        out, own = (
+            list[str](),
+            {SUBGROUP_INDEX: self.subgroup(write.enclosing, view, write.subgroups)},
+        )
+        for one in write.enclosing:
             if isinstance(one, If):
                 more = own if mixes(one) else {}
                 left, right = (self.naming.text(i, more) for i in (one.index, one.below))
@@ -544,33 +548,33 @@ class Space:
 
     def written_at(self, write: Write, view: View) -> tuple[Names, tuple[str, ...]]:
         """Return the points of a store that lie inside its output, as names and constraints."""
-        names = (*self.names_around(write.around), *view.names)
-        limits = self.extents(write.statement.operand)
+        names = (*self.names_around(write.enclosing), *view.names)
+        limits = self.extents(write.access.operand)
         targets = self.targets(write, view)
         inside = tuple(f"0 <= {t} < {n}" for t, n in zip(targets, limits, strict=True))
         last = self._last_trips(write)
-        subgroup = self.subgroup(write.around, view, write.subgroups)
-        return names, (*self.constraints(write.around, subgroup), *view.box, *inside, *last)
+        subgroup = self.subgroup(write.enclosing, view, write.subgroups)
+        return names, (*self.constraints(write.enclosing, subgroup), *view.box, *inside, *last)
 
-    def in_registers(self, around: tuple[Around, ...], view: View) -> Region:
+    def in_registers(self, enclosing: tuple[Enclosing, ...], view: View) -> Region:
         """Return the points of a fragment where statements happen."""
-        names = (*self.names_around(around), *view.names)
-        subgroup = self.subgroup(around, view)
-        return Region.where(names, _all((*self.constraints(around, subgroup), *view.box)))
+        names = (*self.names_around(enclosing), *view.names)
+        subgroup = self.subgroup(enclosing, view)
+        return Region.where(names, _all((*self.constraints(enclosing, subgroup), *view.box)))
 
     def only_last_trips(self, write: Write) -> bool:
         """Whether a store that loops repeat at one place is judged in its last trip alone."""
         used = frozenset[str]().union(*(index.names for index in write.base))
-        repeated = (a for a in write.around if isinstance(a, Loop) and a.var not in used)
+        repeated = (a for a in write.enclosing if isinstance(a, Loop) and a.var not in used)
         return sum(1 for _ in repeated) == len(self._last_trips(write))
 
     def _last_trips(self, write: Write) -> tuple[str, ...]:
         used = frozenset[str]().union(*(index.names for index in write.base))
         out: list[str] = []
-        for number, one in enumerate(write.around):
+        for number, one in enumerate(write.enclosing):
             if not isinstance(one, Loop):
                 continue
-            inner = write.around[number + 1 :]
+            inner = write.enclosing[number + 1 :]
             needed = used | {n for x in inner for n in _mentioned(x)}
             if one.var not in needed:
                 last = self.naming.text(one.stop - 1)
@@ -584,9 +588,11 @@ def _apart(one: str, trips: Trips, other: str) -> str:
     return f"({one}) + {trips.count} {sign} {other}"
 
 
-def _mentioned(around: Around) -> frozenset[str]:
+def _mentioned(enclosing: Enclosing) -> frozenset[str]:
     pair: tuple[Index, Index] = (
-        (around.start, around.stop) if isinstance(around, Loop) else (around.index, around.below)
+        (enclosing.start, enclosing.stop)
+        if isinstance(enclosing, Loop)
+        else (enclosing.index, enclosing.below)
     )
     return pair[0].names | pair[1].names
 

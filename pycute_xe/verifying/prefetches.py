@@ -77,13 +77,13 @@ def counted(kernel: Kernel, operand: str) -> tuple[Counted, ...]:
 
     Raises `Unfit` for loops, conditions and places of which few trips do not tell about many.
     """
-    around = _Around(kernel, operand)
-    of_size = _by_size(kernel, around.counts)
+    enclosing = _Around(kernel, operand)
+    of_size = _by_size(kernel, enclosing.counts)
     size_of = {count: name for name, counts in of_size.items() for count in counts}
-    around.demand_apart(size_of)
-    least = 2 * around.farthest() + 3
+    enclosing.demand_apart(size_of)
+    least = 2 * enclosing.farthest() + 3
     made = tuple(_of_size(kernel, name, tuple(counts), least) for name, counts in of_size.items())
-    if prod(len(one.steps) for one in made) * around.done(made) > _MOST:
+    if prod(len(one.steps) for one in made) * enclosing.done(made) > _MOST:
         raise Unfit(_TOO_FAR)
     return made
 
@@ -132,8 +132,8 @@ class _Around:
         """Return how many statements the largest problem does."""
         last = {count: n for size in sizes for count, n in size.steps[-1].items()}
         spans = [(x, last.get(x.stop, x.stop.offset) - x.start.offset) for x in self.loops]
-        around = ([n for x, n in spans if s in walk(x.body)] for s in self.touching)
-        return sum(map(prod, around))
+        enclosing = ([n for x, n in spans if s in walk(x.body)] for s in self.touching)
+        return sum(map(prod, enclosing))
 
     def demand_apart(self, size_of: Mapping[Index, str]) -> None:
         """Refuse what compares the trips of one size's loops with those of another's."""

@@ -122,8 +122,8 @@ class Loading(Coverage):
         ]
         for i, write in mine:
             targets = self.space.targets(write, self.views[i])
-            numeric = self.kernel.operand(write.statement.operand).value_type
-            before: Formula = (Term(1.0, (Place(write.statement.operand, targets, numeric),)),)
+            numeric = self.kernel.operand(write.access.operand).value_type
+            before: Formula = (Term(1.0, (Place(write.access.operand, targets, numeric),)),)
             actual = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
             if compare(self.points[i], actual, before, self.extents) is not None:
                 return False
@@ -185,7 +185,7 @@ def tried(
 
     None where no small problem shows it, which proves nothing.
     """
-    if any(isinstance(one, Loop) for one in write.around):
+    if any(isinstance(one, Loop) for one in write.enclosing):
         return None
     if any(index.looked_up for index in write.base):
         return None
@@ -193,7 +193,7 @@ def tried(
     zeros = dict.fromkeys((*space.naming.grid,), 0)
     goes_on = a_while(LITTLE if space.tables.by_name else WORK)
     for sizes in _problems(space):
-        limits = space.shape(write.statement.operand, sizes)
+        limits = space.shape(write.access.operand, sizes)
         inside = np.ones(view.shape, dtype=bool)
         for index, place, limit in zip(write.base, places, limits, strict=True):
             start = index.at(sizes | dict.fromkeys(space.naming.variable_of, 0))
@@ -251,8 +251,8 @@ class Questions(Loading, Counting):
 
     def _stored(self, output: str) -> Failure | None:
         """Return the smallest problem in which something else is stored than is claimed."""
-        mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
-        if any(isinstance(write.statement, AtomicStore) for _, write in mine):
+        mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.access.operand == output]
+        if any(write.access.adds for _, write in mine):
             return self._wrongly_added(output, mine)
         changed = self.changed()
         if changed is not None:
@@ -290,17 +290,17 @@ class Questions(Loading, Counting):
 
     def _is_right(self, one: Together) -> bool:
         write, view, points = one.write, one.view, one.points
-        claim = self.claim_of(write.statement.operand)
+        claim = self.claim_of(write.access.operand)
         if isinstance(claim, Scatter):
             return self._wrong(write, view, points) is None
-        numeric = self.kernel.operand(write.statement.operand).value_type
+        numeric = self.kernel.operand(write.access.operand).value_type
         return self._compared(points, *self._both(write, view, points, claim), numeric) is None
 
     def _both(
         self, write: Write, view: View, points: Region, claim: Claim
     ) -> tuple[Formula, Formula]:
         """Return what a store stores, and what is claimed of that place."""
-        numeric = self.kernel.operand(write.statement.operand).value_type
+        numeric = self.kernel.operand(write.access.operand).value_type
         targets = (f"({t})" for t in self.space.targets(write, view))
         actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
         names = dict(zip(claim.indices, targets, strict=True))
@@ -325,15 +325,15 @@ class Questions(Loading, Counting):
             for one, other in combinations_with_replacement(stores, 2)
         ):
             raise _stored_again(output)
-        written = (w.statement for w in self.followed.writes if w.statement.operand == output)
-        statement = next(written)
+        stored = next(w for w in self.followed.writes if w.access.operand == output)
         failures: list[Failure | None] = []
         for part in left.parts:
             if isinstance(part.node, Undefined):
                 continue  # whether that is written is another question
             places = tile.places[part.elements][None]
             none = np.zeros_like(part.elements)
-            write = Write(statement, (), tile.base, places, none, part.node, np.arange(1))
+            one, base = np.arange(1), tile.base
+            write = Write(stored.statement, stored.access, (), base, places, none, part.node, one)
             view = view_of(write)
             failures.append(self._wrong(write, view, self.space.points(write, view)))
         return least(failures)
@@ -350,7 +350,7 @@ class Questions(Loading, Counting):
 
     def _wrongly_added(self, output: str, mine: list[tuple[int, Write]]) -> Failure | None:
         """Compare what all stores add to an element, and what it was, with what is claimed."""
-        if not all(isinstance(write.statement, AtomicStore) for _, write in mine):
+        if not all(write.access.adds for _, write in mine):
             raise undecided("it is both stored and added to", "do one of the two", output=output)
         if any(isinstance(s, Load) and s.operand == output for s in self.kernel.statements()):
             raise undecided("it is loaded while others add to it", "load a copy", output=output)
@@ -400,7 +400,7 @@ class Questions(Loading, Counting):
         places = {name: f"({text_of(index)})" for name, index in fixed.items()}
         ends = [(n, spans[n]) for n in fixed]
         guards += tuple(g for n, one in ends for g in (f"{n} >= {one.low}", f"{n} < {one.high}"))
-        numeric = self.kernel.operand(write.statement.operand).value_type
+        numeric = self.kernel.operand(write.access.operand).value_type
         terms = formula_of(write.node, view, self.space.naming, numeric, self.real)
         guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
         whole = summed(tuple(one for n, one in spans.items() if n not in fixed), guarded)
@@ -411,19 +411,19 @@ class Questions(Loading, Counting):
         writes = self.followed.writes
         mine = writes[number]
         for later in writes[number + 1 :]:
-            same = later.statement.operand == mine.statement.operand and later.base == mine.base
+            same = later.access.operand == mine.access.operand and later.base == mine.base
             same = same and np.array_equal(later.subgroups, mine.subgroups)
             shape = later.places.shape == mine.places.shape
             if same and shape and (later.places == mine.places).all():
-                around = mine.around[: len(later.around)]
-                if around == later.around:
+                enclosing = mine.enclosing[: len(later.enclosing)]
+                if enclosing == later.enclosing:
                     return True
         return False
 
     def _wrong(self, write: Write, view: View, points: Region) -> Failure | None:
         targets = self.space.targets(write, view)
-        claim = self.claim_of(write.statement.operand)
-        numeric = self.kernel.operand(write.statement.operand).value_type
+        claim = self.claim_of(write.access.operand)
+        numeric = self.kernel.operand(write.access.operand).value_type
         if isinstance(claim, Scatter):
             actual = formula_of(write.node, view, self.space.naming, numeric, self.real)
             return self._wrong_there(Named.of(self.space, claim), actual, write, view, points)
@@ -445,7 +445,7 @@ class Questions(Loading, Counting):
         def failed(wrong: Difference, _: Point) -> Failure | None:
             return self._at(wrong, write, view, targets)
 
-        return self.shown(write.statement.operand, difference, (actual, wanted), failed, points)
+        return self.shown(write.access.operand, difference, (actual, wanted), failed, points)
 
     def _wrong_there(
         self, claim: Named, actual: Formula, write: Write, view: View, points: Region
@@ -454,7 +454,7 @@ class Questions(Loading, Counting):
 
         Where it is for none it may only store what lay there, or to what held nothing before.
         """
-        output, targets = write.statement.operand, self.space.targets(write, view)
+        output, targets = write.access.operand, self.space.targets(write, view)
         keeps = self.kernel.operand(output).role == "inout"
         whole = claim.whole(targets, actual, keeps)
         element = claim.element(targets)
@@ -489,7 +489,7 @@ class Questions(Loading, Counting):
         """Whether something else may be stored than what lay there."""
         if points.is_empty:
             return False
-        output = write.statement.operand
+        output = write.access.operand
         numeric = self.kernel.operand(output).value_type
         before: Formula = (Term(1.0, (Place(output, targets, numeric),)),)
         try:
@@ -529,7 +529,7 @@ class Questions(Loading, Counting):
     def _at(
         self, difference: Difference, write: Write, view: View, targets: tuple[str, ...]
     ) -> Failure | None:
-        region, output = difference.points, write.statement.operand
+        region, output = difference.points, write.access.operand
         names = tuple(f"u_{i}" for i in range(len(targets)))
         link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
         point = smallest(region.to((*region.names, *names), link), self.space.naming)
@@ -540,7 +540,7 @@ class Questions(Loading, Counting):
         for name, extent in zip(view.names, view.shape, strict=True):
             flat = flat * extent + point[name]
         position = int(view.position[flat])
-        fragment = self.kernel.fragment(write.statement.fragment)
+        fragment = self.kernel.fragment(write.access.fragment)
         return self.failure(
             point,
             f"{output} values",

@@ -149,12 +149,12 @@ def kernel(grid: tuple[tuple[str, Index], ...]) -> Kernel:
 @pytest.mark.parametrize("size", [0, 1, 5, 8])
 def test_the_points_of_a_statement_are_those_of_nested_loops(size: int) -> None:
     grid = (("g", Index(None, 3)), ("h", Index("S") // 2))
-    around = (
+    enclosing = (
         Loop("i", Index("g"), Index("S"), ()),
         If(Index("i"), Index("h") + 3, ()),
         Loop("j", Index(), Index("i") - 1, ()),
     )
-    found = points_of(kernel(grid), {"S": size}, around, look_up(np.zeros(1)))
+    found = points_of(kernel(grid), {"S": size}, enclosing, look_up(np.zeros(1)))
     assert len(found) == 1
     columns = [found[0].columns[n].tolist() for n in "ghij"] if found[0].size else [[]] * 4
     wanted = [
@@ -171,10 +171,10 @@ def test_the_points_of_a_statement_are_those_of_nested_loops(size: int) -> None:
 
 def test_variables_on_which_nothing_depends_stay_apart() -> None:
     grid = (("g", Index(None, 3)), ("h", Index(None, 2)))
-    around = (Loop("i", Index(), Index("g"), ()),)
-    found = points_of(kernel(grid), {"S": 1}, around, look_up(np.zeros(1)))
+    enclosing = (Loop("i", Index(), Index("g"), ()),)
+    found = points_of(kernel(grid), {"S": 1}, enclosing, look_up(np.zeros(1)))
     assert sorted(sorted(group.columns) for group in found) == [["g", "i"], ["h"]]
-    some = points_of(kernel(grid), {"S": 1}, around, look_up(np.zeros(1)), frozenset({"h"}))
+    some = points_of(kernel(grid), {"S": 1}, enclosing, look_up(np.zeros(1)), frozenset({"h"}))
     assert [sorted(group.columns) for group in some] == [["h"]]
 
 

@@ -41,9 +41,10 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.kernel.ir.checks import FITS, check_shared
+from pycute_xe.kernel.ir.effects import SharedAccess
 from pycute_xe.kernel.ir.listing import LINES
 from pycute_xe.kernel.ir.operands import Shared
-from pycute_xe.kernel.ir.statements import SharedAccess, touching
+from pycute_xe.kernel.ir.statements import touching
 from pycute_xe.layout import Layout
 
 MEET = (Fence(), BarrierArrive(), BarrierWait())

@@ -54,12 +54,12 @@ def test_the_smallest_part_is_named(code: str, claim: str, words: str, kind: str
     st.sampled_from(["f32", "bf16"]),
 )
 def test_functions_around_a_difference_are_not_named(
-    around: list[str], computed: str, claimed: str, kind: str
+    enclosing: list[str], computed: str, claimed: str, kind: str
 ) -> None:
     if computed == claimed:
         return
     left, right = f"{computed}(v)", f"{claimed}(v)"
-    for name in around:
+    for name in enclosing:
         left, right = f"{name}({left})", f"{name}({right})"
     verdict = cx.verify(mapped(left, right, kind))
     assert not verdict
@@ -67,7 +67,7 @@ def test_functions_around_a_difference_are_not_named(
         words = verdict.counterexample.message
         assert computed in words
         assert claimed in words
-        assert not any(name in words for name in around)
+        assert not any(name in words for name in enclosing)
 
 
 def test_a_gemm_with_a_wrong_function_is_blamed_for_it() -> None:

@@ -136,8 +136,8 @@ def test_operands_exchanged_and_fragments_filled_with_a_number(gemm: Kernel) -> 
 def test_what_is_right_though_it_looks_wrong(gemm: Kernel) -> None:
     store, loop = find(gemm, Store), gemm.loop("k")
     assert cx.verify(gemm.replace(store, (store, store)))
-    around = Loop("twice", Index(), Index(None, 2), gemm.body)
-    assert cx.verify(dataclasses.replace(gemm, body=(around,)))
+    enclosing = Loop("twice", Index(), Index(None, 2), gemm.body)
+    assert cx.verify(dataclasses.replace(gemm, body=(enclosing,)))
     assert cx.verify(gemm.replace(loop, (loop, Loop("none", Index(), Index(), (store,)))))
 
 

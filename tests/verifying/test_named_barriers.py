@@ -258,8 +258,8 @@ def test_meetings_that_the_work_group_decides_have_no_shape(index: Index, kind: 
     """How often subgroups meet, or whether they do, is another for each work-group."""
     meet = (BarrierArrive(), BarrierWait())
     other = Index("M") * 2
-    around = Loop("k", Index(), index, meet) if kind is Loop else If(index, other, meet)
+    enclosing = Loop("k", Index(), index, meet) if kind is Loop else If(index, other, meet)
     with pytest.raises(UndecidableError, match=r"when subgroups meet depends on .*g"):
-        shape_of(small_kernel((around,)), {})
+        shape_of(small_kernel((enclosing,)), {})
     for_all = Loop("k", Index(), Index("M"), meet) if kind is Loop else If(Index("M"), other, meet)
     assert shape_of(small_kernel((for_all,)), {}).free in ("M", "")

@@ -171,15 +171,15 @@ def test_the_least_element_that_two_subgroups_use(seed: int) -> None:
 # ------------------------------------------------------------------ stages
 
 
-def in_stages(stores: Index, loads: Index, *around: tuple[str, int]) -> list[Clash]:
+def in_stages(stores: Index, loads: Index, *enclosing: tuple[str, int]) -> list[Clash]:
     """Store a tile to a stage, meet, and load from a stage: what is in no order, in some loops."""
     base, load, store, take, multiply = shared_kernels.parts(3)
     into, out = replace(store, at=stores * TILE), replace(take, at=loads * TILE)
     body: tuple[Statement, ...] = (load, into, *MEET, out, *multiply)
-    for var, trips in around:
+    for var, trips in enclosing:
         body = (Loop(var, Index(), Index(None, trips), body),)
     loop = base.loop("k")
-    return clashes(base.replace(loop, replace(loop, body=body) if not around else body))
+    return clashes(base.replace(loop, replace(loop, body=body) if not enclosing else body))
 
 
 def test_a_stage_that_is_stored_to_a_trip_later_than_it_is_loaded() -> None:

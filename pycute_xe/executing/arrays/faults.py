@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import CuteError
 from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.terms import Axis, Field, Points, constants, index_field, points_of
-from pycute_xe.holding.contents import Around, Followed, situated
+from pycute_xe.holding.contents import Followed
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.exploration import disorder, has_roles
 from pycute_xe.holding.nodes import Choice, Lost, Node, Undefined, undecided
@@ -44,6 +44,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.kernel import MOST_TRIPS, trips
 from pycute_xe.kernel.ir.program import chooses, doing
 from pycute_xe.kernel.ir.statements import COUNTING
+from pycute_xe.kernel.ir.visiting import Enclosing, visit
 
 __all__ = ["demand_sound", "waits"]
 
@@ -108,22 +109,22 @@ def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
     """Return what each work-group does, in its order."""
     kernel, events = run.kernel, dict[tuple[int, ...], list[tuple[tuple[int, ...], _Event]]]()
     loops: list[Loop] | None = None
-    for number, (statement, around) in enumerate(situated(kernel.body)):
+    for number, (statement, enclosing, _) in enumerate(visit(kernel.body)):
         if not isinstance(statement, (Load, Store, AtomicStore, Await, Signal)):
             continue
         if not isinstance(statement, (Await, Signal)) and statement.operand not in shared:
             continue
-        mine = [one for one in around if isinstance(one, Loop)]
+        mine = [one for one in enclosing if isinstance(one, Loop)]
         if loops is not None and mine != loops:
             raise undecided("counters and what they order lie in different loops")
         loops = mine
-        if any(SUBGROUP_INDEX in i.names for one in around for i in one.touched.indices):
+        if any(SUBGROUP_INDEX in i.names for one in enclosing for i in one.touched.indices):
             raise undecided("some subgroups alone wait or signal")
         own = tuple(name for name, _ in kernel.grid)
         variables = tuple(one.var for one in mine)
         if any(SUBGROUP_INDEX in i.names for i in statement.at):
             raise undecided("subgroups move tiles of their own")
-        for names, at, amount in _counters_points(run, statement, around):
+        for names, at, amount in _counters_points(run, statement, enclosing):
             group = tuple(names[n] for n in own)
             key = (*(names[n] for n in variables), number)
             event = _Event(type(statement), (statement.operand, at), amount, group)
@@ -132,10 +133,10 @@ def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
 
 
 def _counters_points(
-    run: Run, statement: Doing, around: tuple[Around, ...]
+    run: Run, statement: Doing, enclosing: tuple[Enclosing, ...]
 ) -> Iterator[tuple[dict[str, int], tuple[int, ...], int]]:
     """Yield the variables, the place and the amount of a statement, each time it is done."""
-    (points,) = points_of(run.kernel, run.sizes, around, run.look_up, together=True)
+    (points,) = points_of(run.kernel, run.sizes, enclosing, run.look_up, together=True)
     axis = Axis(points.size)
     env = constants(run.sizes) | points.with_axis(axis)
 
@@ -246,12 +247,12 @@ def demand_sound(run: Run, followed: Followed) -> None:
         raise undecided("subgroups do different trips")
     for looked in (x for _, count in run.kernel.grid for x in count.looked_up):
         _demand_element(run, looked.operand, looked.at, ())
-    for statement, around in situated(run.kernel.body):
-        _demand_places(run, statement, around)
+    for statement, enclosing, _ in visit(run.kernel.body):
+        _demand_places(run, statement, enclosing)
     for read in followed.reads:
         for part in read.content.parts:
             for guards in _ways(part.node, ()):
-                if _happens(run, read.around, guards):
+                if _happens(run, read.enclosing, guards):
                     raise undecided(f"{read.fragment} is read, which was never written")
 
 
@@ -274,11 +275,11 @@ def _ways(node: Node, guards: tuple[Guard, ...]) -> Iterator[tuple[Guard, ...]]:
             return
 
 
-def _happens(run: Run, around: tuple[Around, ...], guards: tuple[Guard, ...]) -> bool:
+def _happens(run: Run, enclosing: tuple[Enclosing, ...], guards: tuple[Guard, ...]) -> bool:
     """Whether a statement is done at a point where conditions hold."""
     tests = [(choice.index - choice.below, holds) for choice, holds in guards]
     names = frozenset[str]().union(*(test.names for test, _ in tests))
-    groups = _points(run, around, names)
+    groups = _points(run, enclosing, names)
     if not all(group.size for group in groups):
         return False
     env, axes = _env(run, groups)
@@ -294,10 +295,10 @@ def _happens(run: Run, around: tuple[Around, ...], guards: tuple[Guard, ...]) ->
 # ---------------------------------------------------------------- messages
 
 
-def _points(run: Run, around: tuple[Around, ...], names: frozenset[str]) -> list[Points]:
-    key = "points", tuple(map(id, around)), names
+def _points(run: Run, enclosing: tuple[Enclosing, ...], names: frozenset[str]) -> list[Points]:
+    key = "points", tuple(map(id, enclosing)), names
     if key not in run.known:
-        run.known[key] = points_of(run.kernel, run.sizes, around, run.look_up, names)
+        run.known[key] = points_of(run.kernel, run.sizes, enclosing, run.look_up, names)
     return run.known[key]
 
 
@@ -308,37 +309,37 @@ def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, 
     return env, axes
 
 
-def _demand_trips(run: Run, loop: Loop, around: tuple[Around, ...]) -> None:
+def _demand_trips(run: Run, loop: Loop, enclosing: tuple[Enclosing, ...]) -> None:
     """Raise `InputError` where a loop takes too many trips, whether or not these are stored.
 
     `UndecidableError` where some subgroups alone may do it.
     """
-    groups = _points(run, around, loop.start.names | loop.stop.names)
+    groups = _points(run, enclosing, loop.start.names | loop.stop.names)
     if not all(group.size for group in groups):
         return
     env, axes = _env(run, groups)
     start, stop = (index_field(i, env, run.look_up).over(axes) for i in (loop.start, loop.stop))
     longest = np.unravel_index(int(np.argmax(stop - start)), start.shape)
-    if any(SUBGROUP_INDEX in i.names for one in around for i in one.touched.indices):
+    if any(SUBGROUP_INDEX in i.names for one in enclosing for i in one.touched.indices):
         if stop[longest] - start[longest] > MOST_TRIPS:
             raise undecided(f"the loop {loop.var} may take too many trips")
         return
     trips(loop, int(start[longest]), int(stop[longest]))
 
 
-def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -> None:
+def _demand_places(run: Run, statement: Statement, enclosing: tuple[Enclosing, ...]) -> None:
     for looked in (x for index in statement.touched.indices for x in index.looked_up):
-        _demand_element(run, looked.operand, looked.at, around)
+        _demand_element(run, looked.operand, looked.at, enclosing)
     shared = statement.touched.shared
-    if shared is not None and outside(run.kernel, shared, around):
+    if shared is not None and outside(run.kernel, shared, enclosing):
         raise undecided(f"{shared.array} is used outside")
     match statement:
         case Prefetch() | Load() | Store() | AtomicStore():
-            _demand_messages(run, statement, around)
+            _demand_messages(run, statement, enclosing)
         case Loop() if statement.start.looked_up or statement.stop.looked_up:
-            _demand_trips(run, statement, around)
+            _demand_trips(run, statement, enclosing)
         case Await() | Signal():
-            _demand_element(run, statement.operand, statement.at, around)
+            _demand_element(run, statement.operand, statement.at, enclosing)
         case Reorder() | Reduce():
             _demand_whole_bytes(run.kernel, statement)
         case Mma(_, accumulator, a, b):
@@ -360,17 +361,17 @@ def _demand_whole_bytes(kernel: Kernel, statement: Reorder | Reduce) -> None:
 
 
 def _demand_element(
-    run: Run, operand: str, at: tuple[Index, ...], around: tuple[Around, ...]
+    run: Run, operand: str, at: tuple[Index, ...], enclosing: tuple[Enclosing, ...]
 ) -> None:
     for index, extent in zip(at, run.memory[operand].shape, strict=True):
-        _demand_within(run, index, around, extent, (0,))
+        _demand_within(run, index, enclosing, extent, (0,))
 
 
 def _demand_messages(
-    run: Run, statement: Prefetch | Load | Store | AtomicStore, around: tuple[Around, ...]
+    run: Run, statement: Prefetch | Load | Store | AtomicStore, enclosing: tuple[Enclosing, ...]
 ) -> None:
     copy = statement.copy
-    if not any(doing(around, run.kernel.subgroups)):
+    if not any(doing(enclosing, run.kernel.subgroups)):
         return
     if not isinstance(statement, Prefetch):
         try:
@@ -383,29 +384,29 @@ def _demand_messages(
         raise undecided(f"an atomic adds elements of {copy.value_type}")
     shape = run.memory[statement.operand].shape
     for mode, ahead in beside(statement):
-        _demand_within(run, statement.at[mode], around, shape[mode], ahead)
+        _demand_within(run, statement.at[mode], enclosing, shape[mode], ahead)
     mode, ratio = statement.modes[copy.x_mode], copy.op.bits // copy.value_type.bits
     if mode is not None and ratio > 1:
-        numbers = _numbers(run, statement.at[mode], around)
+        numbers = _numbers(run, statement.at[mode], enclosing)
         if numbers.size and (numbers % ratio).any():
             raise undecided(f"a block starts between two {copy.op.bits}-bit elements")
 
 
-def _numbers(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
+def _numbers(run: Run, index: Index, enclosing: tuple[Enclosing, ...]) -> Ints:
     """Return what an index is wherever a statement is done."""
-    key = "numbers", tuple(map(id, around)), index
+    key = "numbers", tuple(map(id, enclosing)), index
     if key not in run.known:
-        run.known[key] = _everywhere(run, index, around)
+        run.known[key] = _everywhere(run, index, enclosing)
     return run.known[key]
 
 
-def _everywhere(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
-    groups = _points(run, around, index.names)
+def _everywhere(run: Run, index: Index, enclosing: tuple[Enclosing, ...]) -> Ints:
+    groups = _points(run, enclosing, index.names)
     if not all(group.size for group in groups):
         return np.zeros(0, np.int64)
     env, axes = _env(run, groups)
     if SUBGROUP_INDEX in index.names:
-        subgroups = np.flatnonzero(doing(around, run.kernel.subgroups))
+        subgroups = np.flatnonzero(doing(enclosing, run.kernel.subgroups))
         axis = Axis(subgroups.size)
         env[SUBGROUP_INDEX] = Field(0, (((axis,), subgroups),))
         axes = (*axes, axis)
@@ -415,11 +416,11 @@ def _everywhere(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
 def _demand_within(
     run: Run,
     index: Index,
-    around: tuple[Around, ...],
+    enclosing: tuple[Enclosing, ...],
     high: int,
     ahead: list[int] | tuple[int, ...],
 ) -> None:
-    numbers = _numbers(run, index, around)
+    numbers = _numbers(run, index, enclosing)
     if not numbers.size:
         return
     if numbers.min() + min(ahead) < 0 or numbers.max() + max(ahead) >= high:
@@ -459,20 +460,20 @@ def _ordered(kernel: Kernel) -> bool:
 
 def _loads_before_stores(kernel: Kernel) -> None:
     """Demand that what is loaded of an operand that is stored to is what its subgroup stores."""
-    stores = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Store, AtomicStore))]
-    loads = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Load, Prefetch))]
+    stores = [(s, a) for s, a, _ in visit(kernel.body) if isinstance(s, (Store, AtomicStore))]
+    loads = [(s, a) for s, a, _ in visit(kernel.body) if isinstance(s, (Load, Prefetch))]
     written = {s.operand for s, _ in stores}
     kinds = {name: {type(s) for s, _ in stores if s.operand == name} for name in written}
     if any(len(kind) > 1 for kind in kinds.values()):
         raise undecided("an operand is stored and added to")
     order = {id(s): i for i, s in enumerate(kernel.statements())}
-    for load, around in loads:
+    for load, enclosing in loads:
         for other, beyond in stores:
             if load.operand != other.operand or isinstance(load, Prefetch):
                 continue
             if order[id(load)] > order[id(other)] or isinstance(other, AtomicStore):
                 raise undecided(f"{load.operand} is loaded behind a store")
-            if around != beyond or not _same_tiles(load, other):
+            if enclosing != beyond or not _same_tiles(load, other):
                 raise undecided(f"{load.operand} is loaded by others than store it")
 
 

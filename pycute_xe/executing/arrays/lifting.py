@@ -313,7 +313,7 @@ def named(recurrence: Recurrence) -> str:
 
 def is_inside(one: Recurrence, other: Recurrence) -> bool:
     """Whether a recurrence is in the loop of another one."""
-    return any(x is other.loop for x in one.around)
+    return any(x is other.loop for x in one.enclosing)
 
 
 @lru_cache(maxsize=256)
@@ -326,7 +326,9 @@ def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[s
         if is_inside(recurrence, one):
             variables |= {loop.var, named(one)}
         else:
-            inner = (x for x in one.around if isinstance(x, Loop) and x not in recurrence.around)
+            inner = (
+                x for x in one.enclosing if isinstance(x, Loop) and x not in recurrence.enclosing
+            )
             bound |= {loop.var, *(x.var for x in inner)}
     return frozenset(variables - bound)
 

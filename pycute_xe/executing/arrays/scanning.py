@@ -298,7 +298,7 @@ def trips_of(run: Run, loop: Loop, env: Mapping[str, Field]) -> tuple[range, Fie
 
 def scan_of(run: Run, recurrence: Recurrence, inside: tuple[Trip, ...]) -> Scan:
     """Return a recurrence in coordinates: of a block of work-groups, inside some trips."""
-    groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
+    groups = points_of(run.kernel, run.sizes, recurrence.enclosing, run.look_up)
     blocks = [Points({x.recurrence.loop.var: np.array([x.number])}) for x in inside]
     for block in (*blocks, *([] if run.block is None else [run.block])):
         groups = [group.within(block) for group in groups]

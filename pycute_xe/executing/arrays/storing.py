@@ -36,15 +36,16 @@ from pycute_xe.executing.arrays.terms import (
     whole,
 )
 from pycute_xe.executing.arrays.values import Value, as_type, gathered, scattered, taken
-from pycute_xe.holding.contents import Around, Write
+from pycute_xe.holding.contents import Write
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.likeness import joined as joined_nodes
 from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Summed, undecided
-from pycute_xe.kernel import AtomicStore, If
+from pycute_xe.kernel import If
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked
 from pycute_xe.kernel.ir.program import OWN, chooses
+from pycute_xe.kernel.ir.visiting import Enclosing
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Stored", "Written", "store", "stores_of", "written"]
@@ -76,12 +77,12 @@ class Stored:
     @property
     def operand(self) -> str:
         """The operand that it writes."""
-        return self.write.statement.operand
+        return self.write.access.operand
 
     @property
     def adds(self) -> bool:
         """Whether it adds to what is there."""
-        return isinstance(self.write.statement, AtomicStore)
+        return self.write.access.adds
 
 
 def stores_of(lifter: Lifter, writes: Sequence[Write], apart: bool) -> tuple[Stored, ...]:
@@ -116,22 +117,20 @@ def _stores(lifter: Lifter, group: list[Write]) -> Iterator[Stored]:
 def _goes_on(group: list[Write], write: Write) -> bool:
     """Whether a write is like others of a group, but for numbers in its conditions and its base."""
     first = group[0]
-    if type(write.statement) is not type(first.statement) or isinstance(
-        first.statement, AtomicStore
-    ):
+    if write.access.adds or first.access.adds:
         return False
-    if write.statement.operand != first.statement.operand or len(first.around) != len(write.around):
+    if write.access.operand != first.access.operand or len(first.enclosing) != len(write.enclosing):
         return False
     if not np.array_equal(write.subgroups, first.subgroups):
         return False
     bases = zip(first.base, write.base, strict=True)
-    rounds = zip(first.around, write.around, strict=True)
+    rounds = zip(first.enclosing, write.enclosing, strict=True)
     alike = all((i - j).is_constant for i, j in bases)
     alike = alike and all(one is other or _apart(one, other) is not None for one, other in rounds)
     return alike and joined_nodes([first.node, write.node]) is not None
 
 
-def _apart(one: Around, other: Around) -> int | None:
+def _apart(one: Enclosing, other: Enclosing) -> int | None:
     """Return by how much the second of two conditions is further up, None for others."""
     if not isinstance(one, If) or not isinstance(other, If):
         return None
@@ -150,16 +149,18 @@ def _joined(group: list[Write]) -> tuple[Write, dict[Index, Ints]] | None:
     first = group[0]
     counts = [write.places.shape[1] for write in group]
     tests: dict[Index, Ints] = {}
-    for i, one in enumerate(first.around):
-        if isinstance(one, If) and any(write.around[i] is not one for write in group):
-            apart = [_apart(one, write.around[i]) or 0 for write in group]
+    for i, one in enumerate(first.enclosing):
+        if isinstance(one, If) and any(write.enclosing[i] is not one for write in group):
+            apart = [_apart(one, write.enclosing[i]) or 0 for write in group]
             tests[one.index - one.below] = np.repeat(np.array(apart, np.int64), counts)
     offsets = [[index.offset for index in write.base] for write in group]
     places = [w.places + np.array(o) - offsets[0] for w, o in zip(group, offsets, strict=True)]
-    kept = (one for i, one in enumerate(first.around) if all(w.around[i] is one for w in group))
+    kept = (
+        one for i, one in enumerate(first.enclosing) if all(w.enclosing[i] is one for w in group)
+    )
     write = replace(
         first,
-        around=tuple(kept),
+        enclosing=tuple(kept),
         places=np.concatenate(places, axis=1),
         elements=np.concatenate([write.elements for write in group]),
         node=node,
@@ -190,7 +191,7 @@ def _stored(lifter: Lifter, write: Write, more: dict[Index, Ints]) -> Stored | N
 
     columns = np.moveaxis(write.places, -1, 0)
     places = map(place, write.base, map(np.ascontiguousarray, columns))
-    own = [x.index - x.below for x in write.around if isinstance(x, If) and not chooses(x)]
+    own = [x.index - x.below for x in write.enclosing if isinstance(x, If) and not chooses(x)]
     tests = {index: np.zeros(1, np.int64) for index in own if SUBGROUP_INDEX in index.names} | more
     shown = (place(index, np.broadcast_to(x, shape)) for index, x in tests.items())
     return Stored(write, space, tuple(places), lift(lifter, write.node, space), tuple(shown))
@@ -246,7 +247,7 @@ def written(run: Run, one: Stored, looked: Iterable[Looked]) -> tuple[Written, .
     Nothing where it stores nothing.
     """
     shape = run.memory[one.operand].shape
-    groups = points_of(run.kernel, run.sizes, one.write.around, run.look_up)
+    groups = points_of(run.kernel, run.sizes, one.write.enclosing, run.look_up)
     if not all(group.size for group in groups):
         return ()
     scanned = any(term.kind is State for term in one.term.every())

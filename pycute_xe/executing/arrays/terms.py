@@ -369,7 +369,7 @@ def constants(sizes: Mapping[str, int]) -> dict[str, Field]:
 def points_of(
     kernel: Kernel,
     sizes: Mapping[str, int],
-    around: Iterable[Loop | If],
+    enclosing: Iterable[Loop | If],
     look_up: LookUp,
     wanted: frozenset[str] | None = None,
     together: bool = False,
@@ -379,8 +379,8 @@ def points_of(
     Of variables that are not ``wanted``, and on which none of these depend, nothing is said.
     Conditions on subgroups are left out. One group of all where they are asked for ``together``.
     """
-    around = tuple(around)
-    needed = _needed(kernel, around, wanted)
+    enclosing = tuple(enclosing)
+    needed = _needed(kernel, enclosing, wanted)
     env = constants(sizes)
     counts = [max(0, index_field(count, env, look_up).offset) for _, count in kernel.grid]
     launches(kernel, counts)
@@ -395,7 +395,7 @@ def points_of(
         for (name, _), count in zip(kernel.grid, counts, strict=True):
             if name in needed:
                 space = space.bound(name, Index(), Index(None, count))
-        for one in around:
+        for one in enclosing:
             if isinstance(one, Loop):
                 space = space.bound(one.var, one.start, one.stop) if one.var in needed else space
             elif SUBGROUP_INDEX not in (one.index - one.below).names:
@@ -409,16 +409,16 @@ def points_of(
 
 
 def _needed(
-    kernel: Kernel, around: tuple[Loop | If, ...], wanted: frozenset[str] | None
+    kernel: Kernel, enclosing: tuple[Loop | If, ...], wanted: frozenset[str] | None
 ) -> frozenset[str]:
-    every = {name for name, _ in kernel.grid} | {x.var for x in around if isinstance(x, Loop)}
+    every = {name for name, _ in kernel.grid} | {x.var for x in enclosing if isinstance(x, Loop)}
     if wanted is None:
         return frozenset(every)
     needed = set(wanted)
-    for one in around:
+    for one in enclosing:
         if isinstance(one, If) and SUBGROUP_INDEX not in (one.index - one.below).names:
             needed |= (one.index - one.below).names
-    for one in reversed(around):
+    for one in reversed(enclosing):
         if isinstance(one, Loop) and one.var in needed:
             needed |= one.start.names | one.stop.names
     return frozenset(needed & every)

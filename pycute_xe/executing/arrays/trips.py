@@ -63,11 +63,13 @@ def over(ev: Evaluation, term: Lifted) -> Contents:
     recurrence, name, behind, outer = term.given
     run = _run_of(ev.run, recurrence)
     needs = [one for one, _ in reached(recurrence, asked_of(run, recurrence))]
-    around = [x for x in ev.trips if x.recurrence in needs and is_inside(recurrence, x.recurrence)]
-    known = around[0].known if around else run.known
+    enclosing = [
+        x for x in ev.trips if x.recurrence in needs and is_inside(recurrence, x.recurrence)
+    ]
+    known = enclosing[0].known if enclosing else run.known
     key = "over", id(recurrence), id(run.block)
     if key not in known:
-        scan = scan_of(run, recurrence, tuple(around))
+        scan = scan_of(run, recurrence, tuple(enclosing))
         known[key] = scan, _followed(scan)
     scan, (state, kept) = known[key]
     if behind:
@@ -86,10 +88,10 @@ def _run_of(run: Run, recurrence: Recurrence) -> Run:
     """
     if run.block is None or not kept_of(run, recurrence):
         return run
-    around = {name for name, _ in run.kernel.grid} | {
-        one.var for one in recurrence.around if isinstance(one, Loop)
+    enclosing = {name for name, _ in run.kernel.grid} | {
+        one.var for one in recurrence.enclosing if isinstance(one, Loop)
     }
-    names = [name for name in run.block.columns if name in around]
+    names = [name for name in run.block.columns if name in enclosing]
     if not names:
         return run.of(None)
     rows = np.unique(np.stack([run.block.columns[name] for name in names]), axis=1)

@@ -15,7 +15,8 @@ from pycute_xe.identifiers import name_fault
 from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
+from pycute_xe.kernel.ir.barriers import NamedBarrier
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
 from pycute_xe.kernel.spec.expression import Slot, leaves

@@ -15,8 +15,8 @@ from typing import Any
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Atom, Index, Looked, Quotient
+from pycute_xe.kernel.ir.barriers import NamedBarrier
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.named import NamedBarrier
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import Loop, Statement

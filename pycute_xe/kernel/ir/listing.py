@@ -13,7 +13,8 @@ from pycute_xe.atom.reordering import is_identity
 from pycute_xe.bulk import entries
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.named import ROLES, NamedArrive, NamedWait
+from pycute_xe.kernel.ir.barriers import ROLES
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.layout import size
 from pycute_xe.signatures import typed

@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Quotient
-from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
+from pycute_xe.kernel.ir.barriers import NamedBarrier
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
 from pycute_xe.kernel.ir.statements import If, Loop, Map, Statement
 from pycute_xe.kernel.spec.expression import indices_of

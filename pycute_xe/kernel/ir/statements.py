@@ -12,13 +12,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
+from pycute_xe.kernel.ir.effects import (
+    CounterAccess,
+    Elementwise,
+    MemoryAccess,
+    Product,
+    RegisterMove,
+    SharedAccess,
+    Touched,
+)
 from pycute_xe.kernel.spec.expression import (
     Expression,
     Slot,
@@ -52,13 +61,11 @@ __all__ = [
     "Prefetch",
     "Reduce",
     "Reorder",
-    "SharedAccess",
     "SharedLoad",
     "SharedStore",
     "Signal",
     "Statement",
     "Store",
-    "Touched",
     "once",
     "touching",
 ]
@@ -66,51 +73,6 @@ __all__ = [
 
 # ------------------------------------------------------------ statement
 # What every statement of a kernel is: a value that says what it touches.
-
-
-@checked_fields
-@dataclass(frozen=True, slots=True)
-class SharedAccess:
-    """Elements of a shared array that a statement uses: those at ``places(s, e)``, ``at`` added.
-
-    ``places`` is a layout of (subgroup, element) → element of the array, plain or swizzled. They
-    are loaded, stored, or both.
-    """
-
-    array: str
-    places: Layout | ComposedLayout
-    at: Index
-    loads: bool = False
-    stores: bool = False
-
-
-@checked_fields
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """What a statement touches: fragments, operands, a shared array, and whom it meets.
-
-    ``updates`` are fragments that it reads and writes.
-    """
-
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    updates: tuple[str, ...] = ()
-    from_memory: tuple[str, ...] = ()
-    to_memory: tuple[str, ...] = ()
-    prefetched: tuple[str, ...] = ()
-    shared: SharedAccess | None = None
-    indices: tuple[Index, ...] = ()
-    meets: Literal["", "arrive", "wait", "both", "fence"] = ""
-
-    @property
-    def from_shared(self) -> tuple[str, ...]:
-        """The shared array that is loaded from, if one is."""
-        return (self.shared.array,) if self.shared is not None and self.shared.loads else ()
-
-    @property
-    def to_shared(self) -> tuple[str, ...]:
-        """The shared array that is stored to, if one is."""
-        return (self.shared.array,) if self.shared is not None and self.shared.stores else ()
 
 
 class _Remembers:
@@ -165,11 +127,19 @@ class Statement(_Remembers):
                 "the kind does not say what it touches",
                 "define `touched`",
             )
-        fields = dict(self.touches)
-        meets: Any = fields.pop("meets", "")
-        shared = getattr(self, fields.pop("shared")) if "shared" in fields else None
-        names_of = {what: _values(self, names) for what, names in fields.items()}
-        return Touched(**names_of, shared=shared, meets=meets)
+        said: dict[str, Any] = {}
+        for what, names in self.touches.items():
+            if what == "meets":
+                said[what] = names
+            elif what in _NAMES:
+                said[what] = _values(self, names)
+            else:
+                said[what] = getattr(self, names)
+        return Touched(**said)
+
+
+_NAMES = ("reads", "writes", "updates", "from_memory", "to_memory", "prefetched", "indices")
+"""Of these, fields hold names or indices; another is one value."""
 
 
 def _values(statement: Statement, names: str) -> tuple[Any, ...]:
@@ -216,14 +186,23 @@ class _Moving(_Copying):
     fragment: str
     modes: tuple[int | None, ...] = (0, 1)
 
+    def _moved(self, *, loads: bool = False, stores: bool = False) -> MemoryAccess:
+        where = (self.copy, self.operand, self.at, self.modes, self.fragment)
+        return MemoryAccess(*where, loads=loads, stores=stores)
+
 
 @checked_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Prefetch(_Copying):
     """Bring a tile of an operand into the cache."""
 
-    touches = touching(prefetched="operand", indices="at")
+    touches = touching(memory="access", indices="at")
     modes: tuple[int | None, ...] = (0, 1)
+
+    @property
+    def access(self) -> MemoryAccess:
+        """The tile that is brought into the cache."""
+        return MemoryAccess(self.copy, self.operand, self.at, self.modes)
 
 
 @checked_fields
@@ -231,7 +210,12 @@ class Prefetch(_Copying):
 class Load(_Moving):
     """Load a tile of an operand: message ``j`` fills slots ``j * copy.atom.values`` on."""
 
-    touches = touching(writes="fragment", from_memory="operand", indices="at")
+    touches = touching(writes="fragment", memory="access", indices="at")
+
+    @property
+    def access(self) -> MemoryAccess:
+        """The tile that is loaded."""
+        return self._moved(loads=True)
 
 
 @checked_fields
@@ -239,7 +223,12 @@ class Load(_Moving):
 class Store(_Moving):
     """Store a tile of an operand, clipped to the operand."""
 
-    touches = touching(reads="fragment", to_memory="operand", indices="at")
+    touches = touching(reads="fragment", memory="access", indices="at")
+
+    @property
+    def access(self) -> MemoryAccess:
+        """The tile that is stored."""
+        return self._moved(stores=True)
 
 
 @checked_fields
@@ -247,7 +236,12 @@ class Store(_Moving):
 class AtomicStore(_Moving):
     """Add a tile to an operand element by element, each addition indivisible, in any order."""
 
-    touches = touching(reads="fragment", from_memory="operand", to_memory="operand", indices="at")
+    touches = touching(reads="fragment", memory="access", indices="at")
+
+    @property
+    def access(self) -> MemoryAccess:
+        """The tile that is added to."""
+        return self._moved(loads=True, stores=True)
 
 
 @checked_fields
@@ -321,8 +315,13 @@ class Await(_Counting):
     C++: ``cutlass::GenericBarrier::wait_eq``, ``wait_lt``, of counters that only grow.
     """
 
-    touches = touching(from_memory="operand", indices="at least", meets="both")
+    touches = touching(counter="access", indices="at least", meets="both")
     least: Index
+
+    @property
+    def access(self) -> CounterAccess:
+        """The counter that is waited for."""
+        return CounterAccess(self.operand, self.at, least=self.least)
 
 
 @checked_fields
@@ -333,8 +332,13 @@ class Signal(_Counting):
     C++: ``cutlass::GenericBarrier::arrive_inc``.
     """
 
-    touches = touching(from_memory="operand", to_memory="operand", indices="at by", meets="both")
+    touches = touching(counter="access", indices="at by", meets="both")
     by: Index
+
+    @property
+    def access(self) -> CounterAccess:
+        """The counter that is added to."""
+        return CounterAccess(self.operand, self.at, by=self.by)
 
 
 @checked_fields
@@ -348,12 +352,16 @@ class FetchAdd(_Counting):
     value is used.
     """
 
-    touches = touching(
-        from_memory="operand", to_memory="operand into", indices="at by place", meets="both"
-    )
+    touches = touching(counter="access", indices="at by place", meets="both")
     by: Index
     into: str
     place: tuple[Index, ...]
+
+    @property
+    def access(self) -> CounterAccess:
+        """The counter that is added to, and where its ticket goes."""
+        where = (self.operand, self.at)
+        return CounterAccess(*where, by=self.by, into=self.into, place=self.place)
 
 
 COUNTING = (Await, Signal, FetchAdd)
@@ -415,10 +423,15 @@ class Reorder(Statement):
     ``reorder``, which does both at once.
     """
 
-    touches = touching(reads="source", writes="destination")
+    touches = touching(move="move", reads="source", writes="destination")
     source: str
     destination: str
     slots: Layout
+
+    @property
+    def move(self) -> RegisterMove:
+        """Where each element goes."""
+        return RegisterMove(self.source, self.destination, self.slots)
 
 
 @checked_fields
@@ -442,9 +455,14 @@ class Part(Statement):
 class Convert(Statement):
     """Convert every element to the destination's type: nearest even, integers saturated."""
 
-    touches = touching(reads="source", writes="destination")
+    touches = touching(move="move", reads="source", writes="destination")
     source: str
     destination: str
+
+    @property
+    def move(self) -> RegisterMove:
+        """Each element keeps its place."""
+        return RegisterMove(self.source, self.destination)
 
 
 @checked_fields
@@ -485,6 +503,7 @@ class Map(Statement):
         return Touched(
             reads=self.sources,
             writes=(self.destination,),
+            elementwise=Elementwise(self.destination, self.value, self.gathers),
             from_memory=self.scalars,
             indices=tuple(index for index, _ in indices_of(self.value)),
         )
@@ -499,7 +518,7 @@ class Reduce(Statement):
     Raises `KernelError` for an unknown reduction.
     """
 
-    touches = touching(reads="source", writes="destination")
+    touches = touching(move="move", reads="source", writes="destination")
     how: str
     source: str
     destination: str
@@ -508,6 +527,11 @@ class Reduce(Statement):
     def __post_init__(self) -> None:
         """Check the reduction's name."""
         reduction(self.how)
+
+    @property
+    def move(self) -> RegisterMove:
+        """Where each element goes, and how those that meet are combined."""
+        return RegisterMove(self.source, self.destination, self.slots, self.how)
 
 
 @checked_fields
@@ -519,11 +543,16 @@ class Mma(Statement):
     operand's first mode, then along its second.
     """
 
-    touches = touching(reads="a b", updates="accumulator")
+    touches = touching(product="product", reads="a b", updates="accumulator")
     mma: TiledMma
     accumulator: str
     a: str
     b: str
+
+    @property
+    def product(self) -> Product:
+        """The fragments that are multiplied."""
+        return Product(self.mma, self.accumulator, self.a, self.b)
 
     def __repr__(self) -> str:
         """The call that builds it."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.barriers import NamedBarrier
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.named import NamedBarrier
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import Expression
 from pycute_xe.signatures import typed

@@ -9,7 +9,8 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Tiles
-from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
+from pycute_xe.kernel.ir.barriers import NamedBarrier
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
