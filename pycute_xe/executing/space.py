@@ -13,9 +13,10 @@ import numpy as np
 from pycute_xe.atom import TiledCopy
 from pycute_xe.bulk import table
 from pycute_xe.errors import InputError, KernelError, MachineError
-from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
+from pycute_xe.kernel import If, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.effects import MemoryAccess, Touched
 from pycute_xe.kernel.ir.reach import farthest_entry
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "grid_space",
     "performed",
     "sample",
+    "undeclared_operands",
     "writers",
     "writing_subgroups",
 ]
@@ -240,12 +242,13 @@ def writers(
 ) -> list[Group]:
     """Return the work-groups whose stores may reach an element, by tiles: some may miss it.
 
-    Raises `InputError` for more than ``most``, and where indices depend on one another too much.
+    Raises `InputError` for more than ``most``, and where indices depend on one another too much,
+    `KernelError` where a statement does not declare which elements it stores.
     """
     groups: dict[tuple[int, ...], Group] = {}
     names = [name for name, _ in kernel.grid]
-    for statement, space in _stores(kernel, sizes, look_up, output):
-        for group in groups_of(_reaching(space, statement, element), names, most):
+    for memory, space in _stores(kernel, sizes, look_up, output):
+        for group in groups_of(_reaching(space, memory, element), names, most):
             groups[tuple(group.values())] = group
     if len(groups) > most:
         raise _many(output, element, len(groups), most)
@@ -257,10 +260,10 @@ def writing_subgroups(
 ) -> tuple[int, ...]:
     """Return the subgroups whose own messages may reach an element in some work-group."""
     writing: set[int] = set()
-    for statement, space in _stores(kernel, sizes, look_up, output):
-        here = _reaching(space, statement, element)
+    for memory, space in _stores(kernel, sizes, look_up, output):
+        here = _reaching(space, memory, element)
         for subgroup in sorted(set(range(kernel.subgroups)) - writing):
-            mine = _reaching(here.at(SUBGROUP_INDEX, subgroup), statement, element, subgroup)
+            mine = _reaching(here.at(SUBGROUP_INDEX, subgroup), memory, element, subgroup)
             if mine.size:
                 writing.add(subgroup)
     return tuple(sorted(writing))
@@ -306,32 +309,48 @@ def performed(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[State
             yield from performed(statement.body, space.where(statement.index, statement.below))
 
 
+def undeclared_operands(touched: Touched) -> tuple[str, ...]:
+    """Return the operands of which a statement declares no elements, prefetched ones included."""
+    memory = touched.memory
+    prefetched = memory.operand if memory is not None and memory.prefetches else ""
+    return (*touched.unplaced, *(name for name in touched.prefetched if name != prefetched))
+
+
 def _stores(
     kernel: Kernel, sizes: Mapping[str, int], look_up: LookUp, output: str
-) -> Iterator[tuple[Store | AtomicStore, Space]]:
-    """Yield the stores to an output, each with the points at which it is done."""
+) -> Iterator[tuple[MemoryAccess, Space]]:
+    """Yield the tiles of an output that are stored, each with the points at which it is done.
+
+    Raises `KernelError` for a statement that stores there and declares no tile.
+    """
     space = replace(grid_space(kernel, sizes, look_up), most=MOST_REACHED)
     for statement, here in performed(kernel.body, space):
-        if isinstance(statement, (Store, AtomicStore)) and statement.operand == output:
-            yield statement, here
+        if output not in statement.touched.to_memory:
+            continue
+        memory = statement.touched.memory
+        if memory is None or not memory.stores or memory.operand != output:
+            raise KernelError(
+                "replay",
+                {"statement": type(statement).__name__, "operand": output},
+                f"which elements of {output} it stores is not declared",
+                "let the statement declare a memory access",
+            )
+        yield memory, here
 
 
 def _reaching(
-    space: Space,
-    statement: Store | AtomicStore,
-    element: Sequence[int],
-    subgroup: int | None = None,
+    space: Space, memory: MemoryAccess, element: Sequence[int], subgroup: int | None = None
 ) -> Space:
     """Return the points at which the tile of a store, or a subgroup's part, may have an element."""
-    copy, rank = statement.copy, len(statement.copy.tiler_mn)
+    copy, rank = memory.copy, len(memory.copy.tiler_mn)
     starts = (anchors(copy) if subgroup is None else anchors(copy)[subgroup]).reshape(-1, rank)
     wide = {copy.x_mode: copy.block.width, copy.y_mode: copy.block.height}
     low, high = dict.fromkeys(range(len(element)), 0), dict.fromkeys(range(len(element)), 1)
-    for number, mode in enumerate(statement.modes):
+    for number, mode in enumerate(memory.modes):
         if mode is not None:
             low[mode] = int(starts[:, number].min())
             high[mode] = int(starts[:, number].max()) + wide.get(number, 1)
-    for mode, (index, at) in enumerate(zip(statement.at, element, strict=True)):
+    for mode, (index, at) in enumerate(zip(memory.at, element, strict=True)):
         inside = at - index
         space = space.where(inside, Index(None, high[mode]))
         space = space.where(Index(None, low[mode] - 1), inside)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import CuteError
 from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.terms import Axis, Field, Points, constants, index_field, points_of
+from pycute_xe.executing.space import undeclared_operands
 from pycute_xe.holding.contents import Followed
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.exploration import disorder, has_roles
@@ -23,28 +24,14 @@ from pycute_xe.holding.nodes import Choice, Lost, Node, Undefined, undecided
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    If,
-    Index,
-    Kernel,
-    Load,
-    Loop,
-    Mma,
-    Prefetch,
-    Reduce,
-    Reorder,
-    Signal,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import If, Index, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.effects import CounterAccess, MemoryAccess, Touched
 from pycute_xe.kernel.ir.kernel import MOST_TRIPS, trips
 from pycute_xe.kernel.ir.program import chooses, doing
-from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.ir.visiting import Enclosing, visit
+from pycute_xe.layout import Layout
 
 __all__ = ["demand_sound", "waits"]
 
@@ -56,19 +43,18 @@ __all__ = ["demand_sound", "waits"]
 # be in order by a counter: a wait that no sum of signals but that of the earlier one reaches.
 
 Place: TypeAlias = tuple[str, tuple[int, ...]]
-Doing: TypeAlias = Load | Store | AtomicStore | Await | Signal
 
 
 def waits(kernel: Kernel) -> bool:
     """Whether work-groups wait for one another."""
-    return any(isinstance(s, COUNTING) for s in kernel.statements())
+    return any(s.touched.counter is not None for s in kernel.statements())
 
 
 @dataclass(eq=False)
 class _Event:
-    """Something that a work-group does: where, and by how much counters change or must have."""
+    """An access of a work-group: where, and by how much counters change or must have."""
 
-    kind: type
+    access: MemoryAccess | CounterAccess
     place: Place
     amount: int
     group: tuple[int, ...]
@@ -77,29 +63,53 @@ class _Event:
     signals: dict[Place, int] = field(default_factory=dict[Place, int])
     turn: int = 0  # how many waits and signals of the work-group came before
 
+    @property
+    def memory(self) -> MemoryAccess | None:
+        """The tile that is loaded or stored; None where a counter is accessed."""
+        return self.access if isinstance(self.access, MemoryAccess) else None
+
+    @property
+    def counter(self) -> CounterAccess | None:
+        """The counter that is accessed; None where a tile is loaded or stored."""
+        return self.access if isinstance(self.access, CounterAccess) else None
+
+    @property
+    def is_wait(self) -> bool:
+        """Whether the work-group waits."""
+        return self.counter is not None and self.counter.least is not None
+
+    @property
+    def is_signal(self) -> bool:
+        """Whether the work-group adds to a counter."""
+        return self.counter is not None and self.counter.by is not None
+
 
 def demand_counted(run: Run) -> None:
     """Raise `UndecidableError` where counters do not order what work-groups do to memory."""
     kernel = run.kernel
-    counters = {s.operand for s in kernel.statements() if isinstance(s, (Await, Signal))}
-    moved = [s for s in kernel.statements() if isinstance(s, (Load, Store, AtomicStore))]
-    if any(s.operand in counters for s in moved):
+    effects = [s.touched for s in kernel.statements()]
+    counting = [x.counter for x in effects if x.counter is not None]
+    counters = {x.operand for x in counting}
+    accesses = [x.memory for x in effects if x.memory is not None and not x.memory.prefetches]
+    if any(x.operand in counters for x in accesses):
         raise undecided("a counter is loaded or stored, too")
     if any(kernel.operand(name).role != "scratch" for name in counters):
         raise undecided("a counter does not begin with zero")
-    written = {s.operand for s in moved if not isinstance(s, Load)}
-    shared = written & {s.operand for s in moved if isinstance(s, (Load, AtomicStore))}
+    if any(x.into or (x.least is None) == (x.by is None) for x in counting):
+        raise undecided("a counter is neither only waited for nor only signalled")
+    written = {x.operand for x in accesses if x.stores}
+    shared = written & {x.operand for x in accesses if x.loads}
     if any(kernel.operand(name).value_type.bits < 32 for name in shared):
         raise undecided("what lies beside the rows of what work-groups hand on is not kept")
     groups = _events(run, shared)
     totals: dict[Place, int] = {}
-    for event in (e for one in groups for e in one if e.kind is Signal):
+    for event in (e for one in groups for e in one if e.is_signal):
         totals[event.place] = totals.get(event.place, 0) + event.amount
     _demand_end(groups)
     for one in groups:
         _annotate(one)
     tiles: dict[Place, list[_Event]] = {}
-    for event in (e for one in groups for e in one if e.kind not in (Await, Signal)):
+    for event in (e for one in groups for e in one if e.memory is not None):
         tiles.setdefault(event.place, []).append(event)
     for place, events in tiles.items():
         _demand_turns(place, events, totals)
@@ -108,34 +118,42 @@ def demand_counted(run: Run) -> None:
 def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
     """Return what each work-group does, in its order."""
     kernel, events = run.kernel, dict[tuple[int, ...], list[tuple[tuple[int, ...], _Event]]]()
-    loops: list[Loop] | None = None
-    for number, (statement, enclosing, _) in enumerate(visit(kernel.body)):
-        if not isinstance(statement, (Load, Store, AtomicStore, Await, Signal)):
+    loops: tuple[Loop, ...] | None = None
+    for number, visited in enumerate(visit(kernel.body)):
+        access = _ordered_access(visited.effects, shared)
+        if access is None:
             continue
-        if not isinstance(statement, (Await, Signal)) and statement.operand not in shared:
-            continue
-        mine = [one for one in enclosing if isinstance(one, Loop)]
-        if loops is not None and mine != loops:
+        if loops is not None and visited.loops != loops:
             raise undecided("counters and what they order lie in different loops")
-        loops = mine
+        loops, enclosing = visited.loops, visited.enclosing
         if any(SUBGROUP_INDEX in i.names for one in enclosing for i in one.touched.indices):
             raise undecided("some subgroups alone wait or signal")
         own = tuple(name for name, _ in kernel.grid)
-        variables = tuple(one.var for one in mine)
-        if any(SUBGROUP_INDEX in i.names for i in statement.at):
+        variables = tuple(one.var for one in loops)
+        if any(SUBGROUP_INDEX in i.names for i in access.at):
             raise undecided("subgroups move tiles of their own")
-        for names, at, amount in _counters_points(run, statement, enclosing):
+        for names, at, amount in _access_points(run, access, enclosing):
             group = tuple(names[n] for n in own)
             key = (*(names[n] for n in variables), number)
-            event = _Event(type(statement), (statement.operand, at), amount, group)
+            event = _Event(access, (access.operand, at), amount, group)
             events.setdefault(group, []).append((key, event))
     return [[e for _, e in sorted(x, key=lambda pair: pair[0])] for x in events.values()]
 
 
-def _counters_points(
-    run: Run, statement: Doing, enclosing: tuple[Enclosing, ...]
+def _ordered_access(effects: Touched, shared: set[str]) -> MemoryAccess | CounterAccess | None:
+    """Return the access of a statement to a counter, or to a tile of a shared operand."""
+    memory, counter = effects.memory, effects.counter
+    if memory is None or memory.prefetches or memory.operand not in shared:
+        return counter
+    if counter is not None:
+        raise undecided("one statement accesses a counter and what counters order")
+    return memory
+
+
+def _access_points(
+    run: Run, access: MemoryAccess | CounterAccess, enclosing: tuple[Enclosing, ...]
 ) -> Iterator[tuple[dict[str, int], tuple[int, ...], int]]:
-    """Yield the variables, the place and the amount of a statement, each time it is done."""
+    """Yield the variables, the place and the amount of an access, each time it is done."""
     (points,) = points_of(run.kernel, run.sizes, enclosing, run.look_up, together=True)
     axis = Axis(points.size)
     env = constants(run.sizes) | points.with_axis(axis)
@@ -143,25 +161,22 @@ def _counters_points(
     def numbers(index: Index) -> list[int]:
         return index_field(index, env, run.look_up).over((axis,)).tolist()
 
-    at = [numbers(index) for index in statement.at]
-    match statement:
-        case Await():
-            amounts = numbers(statement.least)
-        case Signal():
-            amounts = numbers(statement.by)
-        case Load() | Store() | AtomicStore():
-            amounts = [0] * points.size
-            _demand_tiles(statement, at)
+    at = [numbers(index) for index in access.at]
+    amounts = [0] * points.size
+    if isinstance(access, MemoryAccess):
+        _demand_tiles(access, at)
+    elif (amount := access.by if access.least is None else access.least) is not None:
+        amounts = numbers(amount)
     names = list(points.columns)
     rows = zip(*(points.columns[n].tolist() for n in names), strict=True)
     for values, amount, *place in zip(rows, amounts, *at, strict=True):
         yield dict(zip(names, values, strict=True)), tuple(place), amount
 
 
-def _demand_tiles(statement: Load | Store | AtomicStore, at: list[list[int]]) -> None:
+def _demand_tiles(memory: MemoryAccess, at: list[list[int]]) -> None:
     """Demand that tiles are those of one grid: two of them are one, or lie apart."""
-    tables = copied(statement.copy)
-    for axis, mode in enumerate(statement.modes):
+    tables = copied(memory.copy)
+    for axis, mode in enumerate(memory.modes):
         if mode is None:
             continue
         most = int(tables.places[..., axis].max()) + 1
@@ -179,9 +194,9 @@ def _demand_end(groups: list[list[_Event]]) -> None:
         moved = False
         for i, one in enumerate(going):
             while (event := heads[i]) is not None:
-                if event.kind is Await and counters.get(event.place, 0) < event.amount:
+                if event.is_wait and counters.get(event.place, 0) < event.amount:
                     break
-                if event.kind is Signal:
+                if event.is_signal:
                     if event.amount < 0:
                         raise undecided("a signal takes back what others gave")
                     counters[event.place] = counters.get(event.place, 0) + event.amount
@@ -195,21 +210,22 @@ def _annotate(events: list[_Event]) -> None:
     reached: dict[Place, int] = {}
     for number, event in enumerate(events):
         event.number, event.reached = number, dict(reached)
-        if event.kind is Await:
+        if event.is_wait:
             reached[event.place] = max(reached.get(event.place, 0), event.amount)
     signals: dict[Place, int] = {}
     turn = 0
     for event in reversed(events):
         event.signals, event.turn = dict(signals), turn
-        if event.kind is Signal:
+        if event.is_signal:
             signals[event.place] = event.amount  # the first one behind it
-        turn -= event.kind in (Await, Signal)
+        turn -= event.counter is not None
 
 
 def _demand_turns(place: Place, events: list[_Event], totals: dict[Place, int]) -> None:
-    stores = [e for e in events if e.kind is Store]
-    adds = [e for e in events if e.kind is AtomicStore]
-    loads = [e for e in events if e.kind is Load]
+    accesses = [(e, e.memory) for e in events if e.memory is not None]
+    stores = [e for e, memory in accesses if memory.overwrites]
+    adds = [e for e, memory in accesses if memory.adds]
+    loads = [e for e, memory in accesses if memory.fills]
     if len(stores) != 1:
         raise undecided(f"{place[0]} is not stored once before others use it")
     pairs = [(stores[0], e) for e in (*adds, *loads)] + [(e, load) for e in adds for load in loads]
@@ -330,30 +346,30 @@ def _demand_trips(run: Run, loop: Loop, enclosing: tuple[Enclosing, ...]) -> Non
 def _demand_places(run: Run, statement: Statement, enclosing: tuple[Enclosing, ...]) -> None:
     for looked in (x for index in statement.touched.indices for x in index.looked_up):
         _demand_element(run, looked.operand, looked.at, enclosing)
-    shared = statement.touched.shared
+    effects = statement.touched
+    if names := undeclared_operands(effects):
+        raise undecided(f"which elements of {names[0]} are accessed is not declared")
+    shared = effects.shared
     if shared is not None and outside(run.kernel, shared, enclosing):
         raise undecided(f"{shared.array} is used outside")
-    match statement:
-        case Prefetch() | Load() | Store() | AtomicStore():
-            _demand_messages(run, statement, enclosing)
-        case Loop() if statement.start.looked_up or statement.stop.looked_up:
-            _demand_trips(run, statement, enclosing)
-        case Await() | Signal():
-            _demand_element(run, statement.operand, statement.at, enclosing)
-        case Reorder() | Reduce():
-            _demand_whole_bytes(run.kernel, statement)
-        case Mma(_, accumulator, a, b):
-            if accumulator in (a, b):
-                raise undecided("instructions read what earlier ones of a multiplication wrote")
-        case _:
-            return
+    if effects.memory is not None:
+        _demand_messages(run, effects.memory, enclosing)
+    if isinstance(statement, Loop) and (statement.start.looked_up or statement.stop.looked_up):
+        _demand_trips(run, statement, enclosing)
+    if effects.counter is not None:
+        _demand_element(run, effects.counter.operand, effects.counter.at, enclosing)
+    if (move := effects.move) is not None and move.slots is not None:
+        _demand_whole_bytes(run.kernel, move.destination, move.slots)
+    product = effects.product
+    if product is not None and product.accumulator in (product.a, product.b):
+        raise undecided("instructions read what earlier ones of a multiplication wrote")
 
 
-def _demand_whole_bytes(kernel: Kernel, statement: Reorder | Reduce) -> None:
+def _demand_whole_bytes(kernel: Kernel, destination: str, slots: Layout) -> None:
     """Demand that no byte is written in part: it would count as unwritten."""
-    fragment = kernel.fragment(statement.destination)
+    fragment = kernel.fragment(destination)
     reached = np.zeros(fragment.elements, np.bool_)
-    reached[moved(statement.slots)] = True
+    reached[moved(slots)] = True
     inside = max(1, 8 // fragment.value_type.bits)
     whole = reached.reshape(-1, inside)
     if (whole.any(axis=1) != whole.all(axis=1)).any():
@@ -367,27 +383,25 @@ def _demand_element(
         _demand_within(run, index, enclosing, extent, (0,))
 
 
-def _demand_messages(
-    run: Run, statement: Prefetch | Load | Store | AtomicStore, enclosing: tuple[Enclosing, ...]
-) -> None:
-    copy = statement.copy
+def _demand_messages(run: Run, memory: MemoryAccess, enclosing: tuple[Enclosing, ...]) -> None:
+    copy = memory.copy
     if not any(doing(enclosing, run.kernel.subgroups)):
         return
-    if not isinstance(statement, Prefetch):
+    if not memory.prefetches:
         try:
             copied(copy)
             demand_whole_registers(copy)
         except CuteError as error:
             raise undecided(error.condition) from error
     narrow = copy.value_type.bits < 8 or copy.value_type.name == "tf32"
-    if isinstance(statement, AtomicStore) and narrow:
+    if memory.adds and narrow:
         raise undecided(f"an atomic adds elements of {copy.value_type}")
-    shape = run.memory[statement.operand].shape
-    for mode, ahead in beside(statement):
-        _demand_within(run, statement.at[mode], enclosing, shape[mode], ahead)
-    mode, ratio = statement.modes[copy.x_mode], copy.op.bits // copy.value_type.bits
+    shape = run.memory[memory.operand].shape
+    for mode, ahead in beside(memory):
+        _demand_within(run, memory.at[mode], enclosing, shape[mode], ahead)
+    mode, ratio = memory.modes[copy.x_mode], copy.op.bits // copy.value_type.bits
     if mode is not None and ratio > 1:
-        numbers = _numbers(run, statement.at[mode], enclosing)
+        numbers = _numbers(run, memory.at[mode], enclosing)
         if numbers.size and (numbers % ratio).any():
             raise undecided(f"a block starts between two {copy.op.bits}-bit elements")
 
@@ -460,29 +474,34 @@ def _ordered(kernel: Kernel) -> bool:
 
 def _loads_before_stores(kernel: Kernel) -> None:
     """Demand that what is loaded of an operand that is stored to is what its subgroup stores."""
-    stores = [(s, a) for s, a, _ in visit(kernel.body) if isinstance(s, (Store, AtomicStore))]
-    loads = [(s, a) for s, a, _ in visit(kernel.body) if isinstance(s, (Load, Prefetch))]
-    written = {s.operand for s, _ in stores}
-    kinds = {name: {type(s) for s, _ in stores if s.operand == name} for name in written}
-    if any(len(kind) > 1 for kind in kinds.values()):
+    accesses = [
+        (number, effects.memory, enclosing)
+        for number, (_, enclosing, effects) in enumerate(visit(kernel.body))
+        if effects.memory is not None
+    ]
+    stores = [access for access in accesses if access[1].stores]
+    written = {memory.operand for _, memory, _ in stores}
+    adds = {name: {m.adds for _, m, _ in stores if m.operand == name} for name in written}
+    if any(len(both) > 1 for both in adds.values()):
         raise undecided("an operand is stored and added to")
-    order = {id(s): i for i, s in enumerate(kernel.statements())}
-    for load, enclosing in loads:
-        for other, beyond in stores:
-            if load.operand != other.operand or isinstance(load, Prefetch):
+    for loaded_at, load, enclosing in accesses:
+        if not load.fills:
+            continue
+        for stored_at, store, around in stores:
+            if load.operand != store.operand:
                 continue
-            if order[id(load)] > order[id(other)] or isinstance(other, AtomicStore):
+            if loaded_at > stored_at or store.adds:
                 raise undecided(f"{load.operand} is loaded behind a store")
-            if enclosing != beyond or not _same_tiles(load, other):
+            if enclosing != around or not _same_tiles(load, store):
                 raise undecided(f"{load.operand} is loaded by others than store it")
 
 
-def _same_tiles(load: Load, other: Store) -> bool:
+def _same_tiles(load: MemoryAccess, store: MemoryAccess) -> bool:
     """Whether each subgroup loads what it stores."""
-    if load.at != other.at or load.modes != other.modes:
+    if load.at != store.at or load.modes != store.modes:
         return False
-    mine, theirs = (_sets(copied(s.copy)) for s in (load, other))
-    return mine.shape == theirs.shape and bool((mine == theirs).all())
+    loaded, stored = (_sets(copied(memory.copy)) for memory in (load, store))
+    return loaded.shape == stored.shape and bool((loaded == stored).all())
 
 
 def _sets(tables: Copied) -> Ints:

@@ -24,7 +24,7 @@ from pycute_xe.holding.contents import Followed
 from pycute_xe.holding.elements import State
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.nodes import undecided
-from pycute_xe.kernel import Kernel, Load, Loop
+from pycute_xe.kernel import Kernel, Loop
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.index import Looked
 from pycute_xe.kernel.ir.identities import identified
@@ -56,7 +56,8 @@ class Plan:
     @cached_property
     def loaded(self) -> frozenset[str]:
         """The operands that are stored to and loaded."""
-        loaded = {s.operand for s in self.kernel.statements() if isinstance(s, Load)}
+        accesses = (s.touched.memory for s in self.kernel.statements())
+        loaded = {memory.operand for memory in accesses if memory is not None and memory.fills}
         return frozenset(o.name for o in self.kernel.operands if o.written and o.name in loaded)
 
     @cached_property
