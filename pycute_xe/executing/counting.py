@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from pycute_xe.arch import Target
 from pycute_xe.errors import KernelError
-from pycute_xe.executing.space import Space, anchors, given, grid_space, performed
+from pycute_xe.executing.space import (
+    Space,
+    anchors,
+    given,
+    grid_space,
+    performed,
+    undeclared_operands,
+)
 from pycute_xe.executing.surfaces import Placed, plan
 from pycute_xe.executing.tickets import takes_tickets, takings, with_tickets
-from pycute_xe.kernel import (
-    AtomicStore,
-    FetchAdd,
-    Kernel,
-    Load,
-    Mma,
-    NamedWait,
-    Prefetch,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
-from pycute_xe.kernel.ir.effects import Touched
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.kernel.ir.operands import shape_of
 
 __all__ = ["Work", "work_done", "work_of"]
-
-Copying: TypeAlias = Prefetch | Load | Store | AtomicStore
 
 
 @dataclass(frozen=True)
@@ -80,8 +75,8 @@ def _works(
 
 
 def _work(kernel: Kernel, placed: Mapping[str, Placed], statement: Statement, space: Space) -> Work:
-    copying = isinstance(statement, (Prefetch, Load, Store, AtomicStore))
-    nbytes = _bytes(placed, statement, space) if copying else 0
+    memory = statement.touched.memory
+    nbytes = 0 if memory is None else _bytes(placed, memory, space)
     return work_done(kernel, statement, space.size, nbytes)
 
 
@@ -92,64 +87,75 @@ def work_done(kernel: Kernel, statement: Statement, times: int, nbytes: int = 0)
     statement that moves what is in memory by messages of another kind.
     """
     touched = statement.touched
-    if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
-        return Work(statement, times, _sent(touched), statement.copy.messages * times, nbytes)
-    if touched.from_shared or touched.to_shared:
+    sent, messages, nbytes = _messages(kernel, statement, times, nbytes)
+    dpas = 0
+    if (product := touched.product) is not None:
+        m_and_k, (n, _) = (product.mma.repetitions(name) for name in "AB")
+        dpas = prod(m_and_k) * n * times
+    turns = {"wait": 1, "both": 2}.get(touched.meets, 0)
+    barriers = turns * (times // kernel.subgroups)
+    if (named := touched.named) is not None and named.waits:
+        barriers += times // named.barrier.consumers
+    return Work(statement, times, sent, messages, nbytes, dpas, barriers)
+
+
+def _messages(
+    kernel: Kernel, statement: Statement, times: int, nbytes: int
+) -> tuple[str, int, int]:
+    """Return what a report calls the messages of a statement, how many there are, and their bytes.
+
+    Raises `KernelError` for messages that its effects do not declare, or of several kinds.
+    """
+    touched, names = statement.touched, undeclared_operands(statement.touched)
+    ways: list[tuple[str, int, int]] = []
+    if (memory := touched.memory) is not None:
+        ways.append((_way(memory), memory.copy.messages * times, nbytes))
+    if touched.shared is not None:
         fragments = map(kernel.fragment, (*touched.reads, *touched.writes))
-        nbytes = times * sum(one.bytes for one in fragments)
-        return Work(statement, times, _sent(touched), times, nbytes)
-    if isinstance(statement, NamedWait):
-        return Work(statement, times, barriers=times // statement.barrier.consumers)
-    if isinstance(statement, FetchAdd):  # one subgroup of each work-group adds
-        groups, counter = times // kernel.subgroups, kernel.operand(statement.operand)
-        nbytes = groups * counter.value_type.bits // 8
-        return Work(statement, times, "atomic", groups, nbytes, barriers=2 * groups)
-    if touched.meets:
-        turns = {"wait": 1, "both": 2}.get(touched.meets, 0)
-        return Work(statement, times, barriers=turns * (times // kernel.subgroups))
-    if isinstance(statement, Mma):
-        m_and_k, (n, _) = (statement.mma.repetitions(name) for name in "AB")
-        return Work(statement, times, dpas=prod(m_and_k) * n * times)
-    moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
-    if any(operand.modes for operand in kernel.operands if operand.name in moved):
+        way = "load" if touched.shared.loads else "store"
+        ways.append((f"shared {way}", times, times * sum(one.bytes for one in fragments)))
+    if (counter := touched.counter) is not None and counter.into:
+        groups = times // kernel.subgroups  # one subgroup of each work-group adds
+        bits = kernel.operand(counter.operand).value_type.bits
+        ways.append(("atomic", groups, groups * bits // 8))
+    if len(ways) > 1 or any(one.modes for one in kernel.operands if one.name in names):
         raise KernelError(
             "run",
             {"statement": type(statement).__name__},
             "how many messages it sends is not known",
             'use executor="reference", which counts them',
         )
-    return Work(statement, times)
+    return ways[0] if ways else ("", 0, 0)
 
 
-def _sent(touched: Touched) -> str:
-    """Return what a report calls the messages of a statement, by what it touches."""
-    if touched.prefetched:
+def _way(memory: MemoryAccess) -> str:
+    """Return what a report calls the messages of a tiled copy."""
+    if memory.prefetches:
         return "prefetch"
-    if touched.from_memory and touched.to_memory:
+    if memory.adds:
         return "atomic"
-    way = "load" if touched.from_memory or touched.from_shared else "store"
-    return f"shared {way}" if touched.from_shared or touched.to_shared else way
+    return "load" if memory.loads else "store"
 
 
-def _bytes(placed: Mapping[str, Placed], statement: Copying, space: Space) -> int:
+def _bytes(placed: Mapping[str, Placed], memory: MemoryAccess, space: Space) -> int:
     """Sum the bytes inside the surfaces: rows and columns are clipped independently."""
-    starts, operand = anchors(statement.copy), placed[statement.operand]
+    starts, operand = anchors(memory.copy), placed[memory.operand]
     (axis,) = (axis for axis in space.axes if SUBGROUP_INDEX in axis)
-    if len(axis) == 1 and SUBGROUP_INDEX not in space.variables(*statement.at):
+    if len(axis) == 1 and SUBGROUP_INDEX not in space.variables(*memory.at):
         every = starts[axis[SUBGROUP_INDEX]].reshape(-1, starts.shape[2])
-        return _inside(operand, statement, space.without(axis), every)
+        return _inside(operand, memory, space.without(axis), every)
     spaces = (space.at(SUBGROUP_INDEX, subgroup) for subgroup in range(len(starts)))
     pairs = zip(spaces, starts, strict=True)
-    return sum(_inside(operand, statement, inner, own) for inner, own in pairs if inner.size)
+    return sum(_inside(operand, memory, inner, own) for inner, own in pairs if inner.size)
 
 
-def _inside(placed: Placed, statement: Copying, space: Space, starts: Ints) -> int:
+def _inside(placed: Placed, memory: MemoryAccess, space: Space, starts: Ints) -> int:
     """Sum the bytes of messages that start at places of a tile, at every point of a space."""
-    copy, y_mode = statement.copy, statement.modes[statement.copy.y_mode]
+    copy, y_mode = memory.copy, memory.modes[memory.copy.y_mode]
     # Only the extents of the surface count here, not where it lies.
     surface = placed.surface(y_mode, [0] * len(placed.shape))
-    x_index = statement.at[placed.operand.contiguous]
-    y_index = Index() if y_mode is None else statement.at[y_mode]
+    x_index = memory.at[placed.operand.contiguous]
+    y_index = Index() if y_mode is None else memory.at[y_mode]
     x_names, y_names = space.variables(x_index), space.variables(y_index)
     joint = any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
     together = x_names | y_names if joint else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.errors import DTypeError, InputError, plural, quoted, with_article
-from pycute_xe.kernel import Kernel, Mma, Operand
+from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.kernel.spec.table_checks import demand_kept
 from pycute_xe.numeric import Numeric
@@ -435,5 +435,6 @@ def _size(name: str, value: Any) -> int:
 @lru_cache(maxsize=128)
 def _multiplied(kernel: Kernel) -> frozenset[Numeric]:
     """Return the types that a kernel multiplies."""
-    multiplied = (s.mma.atom.op for s in kernel.statements() if isinstance(s, Mma))
-    return frozenset(kind for op in multiplied for kind in (op.A, op.B))
+    products = (s.touched.product for s in kernel.statements())
+    ops = (product.mma.atom.op for product in products if product is not None)
+    return frozenset(kind for op in ops for kind in (op.A, op.B))

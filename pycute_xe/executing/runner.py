@@ -31,7 +31,7 @@ from pycute_xe.executing.copies import run_copy
 from pycute_xe.executing.counting import work_of
 from pycute_xe.executing.problem import Asked, Problem, Report, prepare
 from pycute_xe.executing.surfaces import demand_legal, is_legal
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Store
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.ir.kernel import amount, weight
 from pycute_xe.kernel.spec.evaluation import compute
@@ -230,17 +230,18 @@ def doubts(kernel: Kernel) -> tuple[str, ...]:
     """Return what is wrong with atoms of a kernel that do not do what their layouts say."""
     reasons: dict[str, None] = {}
     for statement in kernel.statements():
-        if isinstance(statement, Mma) and not statement.mma.atom.by_registers.faithful:
+        product, memory = statement.touched.product, statement.touched.memory
+        if product is not None and not product.mma.atom.by_registers.faithful:
             # The older layouts hide what the registers hold, which the kernel does not look at.
-            reasons[f"{statement.mma.atom}: {'; '.join(statement.mma.atom.notes)}"] = None
-        elif isinstance(statement, (Load, Store, AtomicStore)) and not _faithful(statement):
-            reasons[f"{statement.copy.atom} does not hold what its layout says"] = None
+            reasons[f"{product.mma.atom}: {'; '.join(product.mma.atom.notes)}"] = None
+        if memory is not None and not memory.prefetches and not _faithful(memory.copy):
+            reasons[f"{memory.copy.atom} does not hold what its layout says"] = None
     return tuple(reasons)
 
 
-def _faithful(statement: Load | Store | AtomicStore) -> bool:
+def _faithful(copy: TiledCopy) -> bool:
     try:
-        return statement.copy.atom.faithful
+        return copy.atom.faithful
     except LegalityError:
         return False
 
