@@ -14,7 +14,7 @@ from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES, body_of
 from pycute_xe.executing.surfaces import Placed, fetch, place, place_field, place_poison
 from pycute_xe.executing.thread import Env, Machine, Thread, launched, shared_room
-from pycute_xe.kernel import Await, Kernel, Operand
+from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.kernel.ir.kernel import launches
 from pycute_xe.kernel.probes import Field
 from pycute_xe.machine import Memory, Progress, RegisterFile, Trace, workgroup
@@ -32,7 +32,8 @@ def prepared(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> 
     memory = Memory()
     placed = {o.name: _placed(memory, problem, o, target) for o in kernel.operands if o.modes}
     scalars = {o.name: problem.inputs[o.name][()] for o in kernel.inputs if not o.modes}
-    waits = any(isinstance(s, Await) for s in kernel.statements())
+    counters = (s.touched.counter for s in kernel.statements())
+    waits = any(counter is not None and counter.least is not None for counter in counters)
     spans = {
         name: Span(memory, at.base, at.nbytes, at.element_at, ordered=waits)
         for name, at in placed.items()

@@ -31,6 +31,7 @@ from pycute_xe.kernel import Meanings, NamedArrive, NamedWait
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.barriers import ROLES
+from pycute_xe.kernel.ir.effects import CounterAccess, MemoryAccess
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot, Where
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, reduction
@@ -155,29 +156,26 @@ class _Evaluation:
 # ------------------------------------------------------------ copying
 # Tiled copies on the machine, message by message.
 
-Copying = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
 
-
-def copy_tile(thread: Thread, statement: ir.Prefetch | ir.Load | ir.Store, env: Env) -> None:
+def copy_tile(thread: Thread, memory: MemoryAccess, env: Env) -> None:
     """Send a subgroup's messages of a copy. Raises `MachineError` as the machine does."""
-    message, machine = statement.copy.op.message, thread.machine
-    loads = isinstance(statement, ir.Load)
-    observer = thread.watched("reads" if loads else "writes", statement.operand)
-    for surface, x, y, step in _messages(thread, statement, env):
-        if isinstance(statement, ir.Prefetch):
+    message, machine = memory.copy.op.message, thread.machine
+    observer = thread.watched("reads" if memory.loads else "writes", memory.operand)
+    for surface, x, y, step in _messages(thread, memory, env):
+        if memory.prefetches:
             block2d.prefetch(machine.memory, message, surface, x, y, machine.trace)
             continue
-        move = block2d.load if loads else block2d.store
-        at = thread.offsets[statement.fragment] + step
+        move = block2d.load if memory.loads else block2d.store
+        at = thread.offsets[memory.fragment] + step
         move(machine.memory, thread.registers, message, surface, x, y, at, machine.trace, observer)
 
 
 def _messages(
-    thread: Thread, statement: Copying, env: Env
+    thread: Thread, memory: MemoryAccess, env: Env
 ) -> Iterator[tuple[Surface, int, int, int]]:
     """Yield the surface, the place in it and the register byte of every message."""
-    copy, placed = statement.copy, thread.machine.placed[statement.operand]
-    modes, start = statement.modes, [thread.index(i, env) for i in statement.at]
+    copy, placed = memory.copy, thread.machine.placed[memory.operand]
+    modes, start = memory.modes, [thread.index(i, env) for i in memory.at]
     y_mode, step = modes[copy.y_mode], copy.atom.values * 16 * copy.value_type.bits // 8
     surface = placed.surface(y_mode, start) if len(modes) == 2 else None
     for j, anchor in enumerate(thread.machine.once(_starts, copy)[thread.subgroup]):
@@ -195,22 +193,22 @@ def _starts(copy: TiledCopy) -> list[list[list[int]]]:
     return anchors(copy).tolist()
 
 
-def add_tile(thread: Thread, statement: ir.AtomicStore, env: Env) -> None:
+def add_tile(thread: Thread, memory: MemoryAccess, env: Env) -> None:
     """Add a fragment to memory, message by message, in the operand's type.
 
     Raises `MachineError` for elements narrower than a byte, and as the machine does.
     """
-    copy, machine, numeric = statement.copy, thread.machine, statement.copy.value_type
+    copy, machine, numeric = memory.copy, thread.machine, memory.copy.value_type
     if numeric.bits < 8:
         raise MachineError(
             "run",
-            {"operand": statement.operand, "type": numeric},
+            {"operand": memory.operand, "type": numeric},
             "no atomic adds elements narrower than a byte",
             "add in a wider type",
         )
-    offset = thread.offsets[statement.fragment]
-    observer = thread.watched("adds", statement.operand)
-    for surface, x, y, step in _messages(thread, statement, env):
+    offset = thread.offsets[memory.fragment]
+    observer = thread.watched("adds", memory.operand)
+    for surface, x, y, step in _messages(thread, memory, env):
         left = x * copy.op.message.element_bytes
         window = _window(surface, left, y, copy.block.width * numeric.bits // 8, copy.block.height)
         scratch, own = Memory(), window.count
@@ -400,7 +398,13 @@ def _named(thread: Thread, statement: NamedArrive | NamedWait, env: Env) -> Name
     return NamedBarrier(thread.index(barrier.number, env), barrier.producers, barrier.consumers)
 
 
-DOES.of(ir.Await, ir.Signal, ir.FetchAdd)(meet_at_counter)
+@DOES.of(ir.Await, ir.Signal, ir.FetchAdd)
+def _(thread: Thread, statement: ir.Await | ir.Signal | ir.FetchAdd, env: Env) -> Iterator[Meeting]:
+    return meet_at_counter(thread, thread.machine.once(_counter, statement), env)
+
+
+def _counter(statement: ir.Await | ir.Signal | ir.FetchAdd) -> CounterAccess:
+    return statement.access
 
 
 @DOES.of(ir.Fence)
@@ -415,8 +419,20 @@ def _(thread: Thread, statement: ir.Fill, _env: Env) -> None:
     thread.write(statement.fragment, convert(values, fragment.value_type), "fill")
 
 
-DOES.of(ir.Prefetch, ir.Load, ir.Store)(copy_tile)
-DOES.of(ir.AtomicStore)(add_tile)
+@DOES.of(ir.Prefetch, ir.Load, ir.Store)
+def _(thread: Thread, statement: ir.Prefetch | ir.Load | ir.Store, env: Env) -> None:
+    copy_tile(thread, thread.machine.once(_tile, statement), env)
+
+
+@DOES.of(ir.AtomicStore)
+def _(thread: Thread, statement: ir.AtomicStore, env: Env) -> None:
+    add_tile(thread, thread.machine.once(_tile, statement), env)
+
+
+def _tile(statement: ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore) -> MemoryAccess:
+    return statement.access
+
+
 DOES.of(ir.SharedLoad)(load_shared)
 DOES.of(ir.SharedStore)(store_shared)
 

@@ -13,9 +13,10 @@ from pycute_xe.arch import Target
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.surfaces import Placed
-from pycute_xe.kernel import Await, FetchAdd, Fragment, Kernel, Load, Signal
+from pycute_xe.kernel import Fragment, Kernel
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index
+from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
     BarrierWait as Wait,
@@ -147,11 +148,12 @@ def _room(kernel: Kernel, fragment: Fragment) -> int:
     """Bytes of a fragment, and of the padding that a message writes behind it."""
     room = -(-fragment.elements * fragment.value_type.bits // 8)
     for statement in kernel.statements():
-        if isinstance(statement, Load) and statement.fragment == fragment.name:
-            atom = statement.copy.block
+        memory = statement.touched.memory
+        if memory is not None and memory.fills and memory.fragment == fragment.name:
+            atom = memory.copy.block
             image = atom.register_tv.elements * atom.value_type.bits // 8
             step = atom.values * 16 * atom.value_type.bits // 8
-            room = max(room, (statement.copy.messages - 1) * step + image)
+            room = max(room, (memory.copy.messages - 1) * step + image)
     return room
 
 
@@ -282,19 +284,17 @@ def from_codes(patterns: Array, bits: int) -> NDArray[np.uint8]:
 Meeting: TypeAlias = Arrive | Wait | CounterWait
 
 
-def meet_at_counter(
-    thread: Thread, statement: Await | Signal | FetchAdd, env: Env
-) -> Iterator[Meeting]:
+def meet_at_counter(thread: Thread, counter: CounterAccess, env: Env) -> Iterator[Meeting]:
     """Let a subgroup wait at a counter, signal one, or take a ticket."""
-    machine, name = thread.machine, statement.operand
-    at = tuple(thread.index(index, env) for index in statement.at)
+    machine, name = thread.machine, counter.operand
+    at = tuple(thread.index(index, env) for index in counter.at)
     placed, label = machine.placed[name], f"{name}{list(at)}"
     placed.element(machine.memory, at)  # refused outside, whoever looks
     yield Arrive(label=label)
     yield Wait(label=label)
     if thread.subgroup == 0:
-        if isinstance(statement, Await):
-            least = thread.index(statement.least, env)
+        if counter.least is not None:
+            least = thread.index(counter.least, env)
 
             def ready() -> bool:
                 return placed.element(machine.memory, at) >= least
@@ -303,8 +303,8 @@ def meet_at_counter(
             _watched(thread, "awaits", name, at)  # it looked before it knew what the signals tell
             machine.close(thread.group)
             machine.counters.passed((name, at), least, machine.counters.groups[thread.group])
-        else:
-            before, by = placed.element(machine.memory, at), thread.index(statement.by, env)
+        if counter.by is not None:
+            before, by = placed.element(machine.memory, at), thread.index(counter.by, env)
             if by < 0:
                 wrong = "a counter only grows, and who waits for it may miss what it was"
                 given = {"counter": label, "by": by}
@@ -314,12 +314,12 @@ def meet_at_counter(
                 placed.address(at), to_bytes(np.array([value]), placed.operand.value_type)
             )
             _watched(thread, "adds", name, at)
-            if isinstance(statement, FetchAdd):
-                _kept(thread, statement, before, env)
+            if counter.into:
+                _keep_ticket(thread, counter, before, env)
             machine.close(thread.group)
-            mine = machine.counters.groups[thread.group]
-            if isinstance(statement, Signal):
-                machine.counters.signal((name, at), before, value, mine)
+            if not counter.into:
+                group = machine.counters.groups[thread.group]
+                machine.counters.signal((name, at), before, value, group)
             turn = machine.counters.turn
             # Whoever waited goes first: what it should have waited for besides is not done then.
             yield CounterWait(lambda: machine.counters.turn > turn, f"{label} = {value} ({turn})")
@@ -327,18 +327,19 @@ def meet_at_counter(
     yield Wait(label=label)
 
 
-def _kept(thread: Thread, statement: FetchAdd, ticket: int, env: Env) -> None:
+def _keep_ticket(thread: Thread, counter: CounterAccess, ticket: int, env: Env) -> None:
     """Write what a counter was to its place."""
-    machine, into = thread.machine, statement.into
-    placed, place = machine.placed[into], tuple(thread.index(i, env) for i in statement.place)
+    machine, into = thread.machine, counter.into
+    placed, place = machine.placed[into], tuple(thread.index(i, env) for i in counter.place)
     placed.element(machine.memory, place)  # refused outside
     data = to_bytes(np.array([ticket]), placed.operand.value_type)
     machine.memory.write(placed.address(place), data)
     _watched(thread, "writes", into, place)
     nbytes = placed.operand.value_type.bits // 8
-    counter = machine.placed[statement.operand]
-    first = counter.address(tuple(thread.index(index, env) for index in statement.at))
-    text = f"ticket {ticket} of {statement.operand}"
+    first = machine.placed[counter.operand].address(
+        tuple(thread.index(index, env) for index in counter.at)
+    )
+    text = f"ticket {ticket} of {counter.operand}"
     machine.trace.message("atomic", text, nbytes, np.arange(first, first + nbytes))
 
 

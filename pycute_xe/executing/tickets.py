@@ -18,8 +18,9 @@ from pycute_xe.errors import KernelError
 from pycute_xe.executing.arrays.terms import Axis, Field, constants, index_field, points_of
 from pycute_xe.executing.arrays.values import looked_up
 from pycute_xe.executing.space import given
-from pycute_xe.kernel import FetchAdd, Index, Kernel, Loop
+from pycute_xe.kernel import Index, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Array, Ints
+from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.reach import farthest_entry
 from pycute_xe.kernel.ir.tickets import misused
@@ -34,7 +35,13 @@ __all__ = ["takings", "takes_tickets", "with_tickets"]
 @lru_cache(maxsize=128)
 def takes_tickets(kernel: Kernel) -> bool:
     """Whether a kernel draws tickets."""
-    return any(isinstance(s, FetchAdd) for s in kernel.statements())
+    return any(_ticket(s) is not None for s in kernel.statements())
+
+
+def _ticket(statement: Statement) -> CounterAccess | None:
+    """Return the counter that a statement draws a ticket from, None where it draws none."""
+    counter = statement.touched.counter
+    return counter if counter is not None and counter.into else None
 
 
 def with_tickets(
@@ -48,14 +55,14 @@ def with_tickets(
     if first is None:
         return _dealt(kernel), dict(inputs)
     tables = dict(inputs)
-    for take in (s for s in kernel.body if isinstance(s, FetchAdd)):
-        tables[take.into] = _tickets(kernel, take, sizes, inputs)
+    for counter in filter(None, map(_ticket, kernel.body)):
+        tables[counter.into] = _tickets(kernel, counter, sizes, inputs)
     return first, tables
 
 
 def takings(kernel: Kernel) -> Kernel:
     """Return the kernel that does nothing but draw the tickets."""
-    takes = tuple(s for s in kernel.statements() if isinstance(s, FetchAdd))
+    takes = tuple(s for s in kernel.statements() if _ticket(s) is not None)
     loops = tuple(replace(s, body=takes) for s in kernel.body if isinstance(s, Loop))
     return replace(kernel, body=takes if set(takes) <= set(kernel.body) else loops)
 
@@ -67,13 +74,16 @@ _dealt = lru_cache(maxsize=128)(dealt_tiles)
 def _drawn_first(kernel: Kernel) -> Kernel | None:
     """Return a kernel to which its tickets are given; None where it draws them later on."""
     bare = kernel.without_claims()
-    takes = [s for s in bare.body if isinstance(s, FetchAdd)]
-    rest = tuple(s for s in bare.body if not isinstance(s, FetchAdd))
+    takes = [s for s in bare.body if _ticket(s) is not None]
+    rest = tuple(s for s in bare.body if _ticket(s) is None)
     if not takes or kernel.body[: len(takes)] != tuple(takes):
         return None
-    counters, into = {s.operand for s in takes}, {s.into for s in takes}
+    drawn = [*filter(None, map(_ticket, takes))]
+    if any(one.least is not None for one in drawn) or not all(s.touched.only_counts for s in takes):
+        return None
+    counters, into = {one.operand for one in drawn}, {one.into for one in drawn}
     inner = replace(bare, body=rest)
-    looked = {x.operand for s in takes for i in (*s.at, *s.place) for x in i.looked_up}
+    looked = {x.operand for one in drawn for i in (*one.at, *one.place) for x in i.looked_up}
     kept = {kernel.operand(n).role for n in into} <= {"scratch", "out"}
     if takes_tickets(inner) or not kept or looked & into or any(misused(kernel, s) for s in takes):
         return None
@@ -86,7 +96,7 @@ def _drawn_first(kernel: Kernel) -> Kernel | None:
 
 
 def _tickets(
-    kernel: Kernel, take: FetchAdd, sizes: Mapping[str, int], inputs: Mapping[str, Array]
+    kernel: Kernel, counter: CounterAccess, sizes: Mapping[str, int], inputs: Mapping[str, Array]
 ) -> Array:
     """Return what a statement leaves of its tickets: how many work-groups before drew there."""
     farthest = farthest_entry(kernel)
@@ -108,8 +118,8 @@ def _tickets(
             raise KernelError("run", {"operand": operand}, f"a place in {operand} is outside", FIX)
         return np.ravel_multi_index(places, shape), shape
 
-    counter, _ = flat(take.operand, take.at)
-    places, shape = flat(take.into, take.place)
+    drawn_from, _ = flat(counter.operand, counter.at)
+    places, shape = flat(counter.into, counter.place)
     out: Any = np.full(shape, -1, np.int32)
-    out.reshape(-1)[places] = in_order(counter)
+    out.reshape(-1)[places] = in_order(drawn_from)
     return out
