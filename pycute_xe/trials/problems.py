@@ -14,23 +14,13 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
 from pycute_xe.executing.space import LookUp, Space, given, grid_space, performed
-from pycute_xe.kernel import (
-    AtomicStore,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Mma,
-    Operand,
-    Prefetch,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import If, Kernel, Loop, Operand, Statement
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import walk
+from pycute_xe.kernel.ir.visiting import visit
 from pycute_xe.kernel.probes import Field, drawn, edge, is_moved
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -143,7 +133,8 @@ def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data 
     claims = kernel.computes.claims if kernel.computes is not None else ()
     if kernel.computes is not None and (kernel.computes.defines or kernel.computes.real):
         return None  # inputs do not bound what states come to; a run rounds what is read as real
-    floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
+    products = (s.touched.product for s in kernel.statements())
+    floats = {product.mma.atom.op.C for product in products if product is not None}
     bits = min((kind.row.significand or 24 for kind in floats), default=24)
     summed = _summed(kernel)
     for data in among:
@@ -345,7 +336,7 @@ def with_trips(
 ) -> dict[str, int]:
     """Return sizes at which every loop has the trips of `trips_wanted`, as far as they are free."""
     sizes |= dict(fixed)
-    for loop, outer in _loops(kernel.body, {}):
+    for loop, outer in _loops(kernel):
         names = (loop.stop.names & set(kernel.sizes)) - fixed.keys()
         wanted = trips_wanted(loop)
         for _ in range(4 * MOST_STAGES if names else 0):
@@ -360,9 +351,11 @@ def trips_wanted(loop: Loop) -> int:
     stages, var = 1, loop.var
     ahead = 0
     for statement in (loop, *walk(loop.body)):
+        memory = statement.touched.memory
+        looks_ahead = isinstance(statement, If) or (memory is not None and memory.prefetches)
         for index in statement.touched.indices:
             step = dict(index.terms).get(var, 0)
-            if isinstance(statement, (Prefetch, If)) and step:
+            if looks_ahead and step:
                 ahead = max(ahead, abs(index.offset) // abs(step))
             for divisor in _divisors(index, var):
                 if lcm(stages, divisor) <= MOST_STAGES:
@@ -384,25 +377,22 @@ def tile_of(kernel: Kernel, size: str) -> int:
     counts = [count for _, count in kernel.grid]
     counts += [i for s in kernel.statements() for i in s.touched.indices]
     divisors = [divisor for index in counts for divisor in _divisors(index, size)]
+    accesses = (s.touched.memory for s in kernel.statements())
     divisors += [
         tile
-        for s in kernel.statements()
-        if isinstance(s, (Load, Store, AtomicStore))
-        for mode, tile in zip(s.modes, s.copy.tiler_mn, strict=True)
-        if mode is not None and kernel.operand(s.operand).modes[mode] == Index(size)
+        for memory in accesses
+        if memory is not None and not memory.prefetches
+        for mode, tile in zip(memory.modes, memory.copy.tiler_mn, strict=True)
+        if mode is not None and kernel.operand(memory.operand).modes[mode] == Index(size)
     ]
     return max((divisor for divisor in divisors if divisor <= 1024), default=1)
 
 
-def _loops(
-    body: tuple[Statement, ...], outer: Mapping[str, int]
-) -> Iterator[tuple[Loop, Mapping[str, int]]]:
-    for statement in body:
-        if isinstance(statement, Loop):
-            yield statement, outer
-            yield from _loops(statement.body, {**outer, statement.var: 0})
-        elif isinstance(statement, If):
-            yield from _loops(statement.body, outer)
+def _loops(kernel: Kernel) -> Iterator[tuple[Loop, Mapping[str, int]]]:
+    """Yield every loop, with 0 for the variables of those around it."""
+    for visited in visit(kernel.body):
+        if isinstance(visited.statement, Loop):
+            yield visited.statement, {loop.var: 0 for loop in visited.loops}
 
 
 def _trips(loop: Loop, sizes: Mapping[str, int], outer: Mapping[str, int]) -> int:

@@ -16,7 +16,8 @@ from pycute_xe.comparing.feeding import Feed, feeds
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.executing import run
-from pycute_xe.kernel import Counterexample, Kernel, Reorder, gemm
+from pycute_xe.kernel import Counterexample, Kernel, gemm
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.kinds.multiplication import (
     Factors,
     Missing,
@@ -56,11 +57,12 @@ def verify_feed(
         return Verdict(name, scope, (proof,), None, elapsed(), tried)
     verdict = verify_kernel(kernel, budget=budget)
     rows, columns = feed.mma.operand_shape(operand)
+    moves = (s.touched.move for s in kernel.statements())
     moved = any(
-        isinstance(s, Reorder)
-        and f"r{operand}" in (s.source[-2:], s.destination[-2:])
-        and not _keeps_tiles(s, rows * columns)
-        for s in kernel.statements()
+        move is not None
+        and f"r{operand}" in (move.source[-2:], move.destination[-2:])
+        and _exchanges_elements(move, rows * columns)
+        for move in moves
     )
     right = moved == (feed.kind != "free")
     how = "its registers are reordered" if moved else "none of its registers is reordered"
@@ -69,12 +71,15 @@ def verify_feed(
     return replace(verdict, kernel=name, proofs=proofs, seconds=elapsed())
 
 
-def _keeps_tiles(reorder: Reorder, elements: int) -> bool:
-    """Whether a reorder only exchanges whole tiles of one instruction, which are read anywhere."""
-    to = table(reorder.slots)
-    if to.size % elements:
+def _exchanges_elements(move: RegisterMove, elements: int) -> bool:
+    """Whether elements change their places inside tiles of one instruction.
+
+    Whole tiles that are exchanged do not count: an instruction reads them anywhere.
+    """
+    if move.slots is None or move.how:
         return False
-    return bool((np.diff(to.reshape(-1, elements), axis=1) == 1).all())
+    to = table(move.slots)
+    return bool(to.size % elements) or bool((np.diff(to.reshape(-1, elements), axis=1) != 1).any())
 
 
 def _product_of(feed: Feed) -> Kernel:

@@ -20,7 +20,6 @@ from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.counterexample import array_of
 from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
 from pycute_xe.kernel.ir.operands import bind_sizes
-from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.kernel.spec.arrivals import arrived
 from pycute_xe.kernel.spec.evaluation import claimed_part, compute_part, kept_as
@@ -179,7 +178,7 @@ def _too_large(kernel: Kernel, sizes: dict[str, int]) -> InputError:
 def together(kernel: Kernel) -> bool:
     """Whether work-groups read what others write, so that a part of a grid is not run alone."""
     scratch = any(o.role == "scratch" for o in kernel.operands)
-    return scratch or any(isinstance(s, COUNTING) for s in kernel.statements())
+    return scratch or any(s.touched.counter is not None for s in kernel.statements())
 
 
 def _played_whole(

@@ -25,8 +25,9 @@ from pycute_xe.executing.surfaces import fetch, fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.arithmetic import computed_integers
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
-from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
+from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.counterexample import entries_of
+from pycute_xe.kernel.ir.effects import Touched
 from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.probes import allowed_off, is_moved, tolerance_of, wraps_alone
@@ -246,7 +247,7 @@ def _some(count: int) -> tuple[int, ...]:
 def _parts(asked: Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
     """Return work-groups that are run together, and the element that is compared; None for all."""
     kernel, sizes = asked.kernel, asked.sizes
-    if any(isinstance(s, AtomicStore) for s in kernel.statements()):
+    if any(_may_add(s.touched) for s in kernel.statements()):
         out: list[tuple[list[Group], tuple[int, ...] | None]] = []
         for end in (0, 1):
             name = kernel.outputs[0].name
@@ -262,6 +263,15 @@ def _parts(asked: Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
             for side in (inside, outside):
                 groups |= {tuple(g.values()): g for g in list(sample(side, names))[:2]}
     return [([group], None) for group in list(groups.values())[:12]]
+
+
+def _may_add(touched: Touched) -> bool:
+    """Whether a statement adds to elements, or may do so where it does not declare what it stores.
+
+    Of what several work-groups add to, no one alone shows the sum.
+    """
+    adds = touched.memory is not None and touched.memory.adds
+    return adds or bool({*touched.unplaced} & {*touched.to_memory})
 
 
 # ---------------------------------------------------------------- a run, and what it shows

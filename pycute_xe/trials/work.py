@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from math import prod
 
-from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Mma, Prefetch, Store
+from pycute_xe.kernel import If, Kernel, Loop
 from pycute_xe.kernel.ir.kernel import work_in
 from pycute_xe.kernel.ir.statements import Statement
 
@@ -42,15 +42,15 @@ def _cost(kernel: Kernel, statement: Statement) -> int:
 
 
 def _once(kernel: Kernel, statement: Statement) -> int:
-    if isinstance(statement, Mma):
-        m, n, k = statement.mma.tile_mnk
-        return m * n * k // kernel.subgroups // PRODUCTS_A_UNIT
     touched = statement.touched
-    names = {*touched.reads, *touched.writes, *touched.updates}
-    nbytes = sum(kernel.fragment(name).bytes for name in names)
-    messages = 0
-    if isinstance(statement, (Load, Store, AtomicStore, Prefetch)):
-        messages = statement.copy.messages
-        block = statement.copy.block
-        nbytes = messages * prod((block.width, block.height)) * block.value_type.bits // 8
-    return messages * MESSAGE + nbytes // BYTES_A_UNIT
+    work = nbytes = 0
+    if (product := touched.product) is not None:
+        work += prod(product.mma.tile_mnk) // kernel.subgroups // PRODUCTS_A_UNIT
+    if (memory := touched.memory) is not None:
+        block, messages = memory.copy.block, memory.copy.messages
+        work += messages * MESSAGE
+        nbytes = messages * block.width * block.height * block.value_type.bits // 8
+    elif product is None:
+        names = {*touched.reads, *touched.writes, *touched.updates}
+        nbytes = sum(kernel.fragment(name).bytes for name in names)
+    return work + nbytes // BYTES_A_UNIT
