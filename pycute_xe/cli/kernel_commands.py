@@ -161,7 +161,10 @@ def _machine_code(file: str) -> bytes:
     type=click.Choice(["assumed", "wraps"]),
     help="Assume that integers do not overflow, or let them wrap.",
 )
-def verify_command(document: str, json: bool, assumptions: bool, overflow: Overflow | None) -> None:
+@click.option("--explain", is_flag=True, help="List the strategies that the prover tried.")
+def verify_command(
+    document: str, json: bool, assumptions: bool, overflow: Overflow | None, explain: bool
+) -> None:
     """Prove a kernel for all sizes, or who owns what an atom moves; or say where it fails first.
 
     NAME is a document, FILE.json or -, C++, a kind of kernel, or an atom. Exit status 0 if it is
@@ -177,8 +180,14 @@ def verify_command(document: str, json: bool, assumptions: bool, overflow: Overf
     if assumptions and overflow is not None:
         wrong = "--assumptions asks what tables need, --overflow what integers do"
         raise InputError("verify", {"overflow": overflow}, wrong, "give one of the two")
+    if assumptions and explain:
+        wrong = "--assumptions asks what tables need, --explain what a proof took"
+        raise InputError("verify", {"explain": True}, wrong, "give one of the two")
     subject = read_subject("needed_assumptions" if assumptions else "verify", document)
-    verdict = needed_assumptions(subject) if assumptions else verify(subject, overflow=overflow)
+    if assumptions:
+        verdict = needed_assumptions(subject)
+    else:
+        verdict = verify(subject, overflow=overflow, explain=explain)
     if json:
         saved_document("-", verdict)
     else:

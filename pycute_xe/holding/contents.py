@@ -6,7 +6,6 @@ its table of meanings.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -29,8 +28,6 @@ from pycute_xe.numeric import Numeric
 __all__ = [
     "carried",
     "combined",
-    "loop_over",
-    "loops_named_in",
     "nothing",
     "HOLDS",
     "Followed",
@@ -84,20 +81,6 @@ def combined(
             raise undecided("registers that several statements fill are combined")
         parts.append(Part(mine, make(tuple(n for n in picked if n is not None))))
     return Content(count, tuple(parts))
-
-
-def loop_over(var: str) -> str:
-    """Return how a refusal names the loop whose trips stand in the way, for `loops_named_in`."""
-    return f"the loop over {var}"
-
-
-def loops_named_in(reason: str) -> set[str]:
-    """Return the variables of the loops that a refusal names.
-
-    >>> sorted(loops_named_in(f"x is rescaled in {loop_over('k')} by what may be infinite"))
-    ['k']
-    """
-    return set(re.findall(loop_over(r"(\w+)"), reason))
 
 
 STATEMENT = 100

@@ -62,6 +62,7 @@ from pycute_xe.holding.nodes import (
     Picked,
     Undefined,
     contains,
+    loops_in_the_way,
     mapped,
     undecided,
 )
@@ -272,7 +273,8 @@ def _(walker: Follower, statement: ir.Load) -> None:
         elif isinstance(tile, UndecidableError):
             raise tile
     except UndecidableError as error:
-        new = whole(elements.size, Lost(fragment.name, error.condition, written=True))
+        why, loops = error.condition, loops_in_the_way(error)
+        new = whole(elements.size, Lost(fragment.name, why, written=True, loops=loops))
     walker.state[fragment.name] = old.over(elements, new)
 
 

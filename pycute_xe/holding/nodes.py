@@ -28,6 +28,7 @@ __all__ = [
     "Converted",
     "Leaf",
     "Lost",
+    "NoClosedFormError",
     "Node",
     "Number",
     "Picked",
@@ -38,6 +39,7 @@ __all__ = [
     "contains",
     "mapped",
     "once",
+    "loops_in_the_way",
     "undecided",
 ]
 
@@ -93,12 +95,14 @@ class Carried:
 class Lost:
     """What a fragment holds when a loop's trip begins, where no form is known of it, and why.
 
-    ``written`` tells whether each element was surely written before.
+    ``written`` tells whether each element was surely written before; ``loops`` are the variables
+    of the loops whose trips stand in the way.
     """
 
     fragment: str
     why: str
     written: bool
+    loops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,3 +349,17 @@ def contains(node: Node, *kinds: type) -> bool:
 def undecided(what: str, fix: str = "", **given: object) -> UndecidableError:
     """Return the refusal of what holding has no map for."""
     return UndecidableError("holding", given, what, fix)
+
+
+class NoClosedFormError(UndecidableError):
+    """No closed form is known of what the trips of ``loops`` make, by their variables."""
+
+    def __init__(self, loops: tuple[str, ...], what: str, fix: str = "", **given: object) -> None:
+        """Keep the loops beside the sentence."""
+        super().__init__("verify", given, what, fix)
+        self.loops = loops
+
+
+def loops_in_the_way(error: UndecidableError) -> tuple[str, ...]:
+    """Return the loops of which a refusal says that no closed form is known; mostly none."""
+    return error.loops if isinstance(error, NoClosedFormError) else ()

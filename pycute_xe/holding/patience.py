@@ -29,6 +29,7 @@ __all__ = [
     "remembering",
     "time_left",
     "too_hard",
+    "work_done",
     "work_left",
 ]
 
@@ -177,6 +178,12 @@ def work_left() -> float:
     """
     account = _account.get()
     return inf if account is None else account.work - account.spent
+
+
+def work_done() -> float:
+    """Return the units that were counted so far; none without an account."""
+    account = _account.get()
+    return 0 if account is None else account.spent
 
 
 def time_left() -> float | None:

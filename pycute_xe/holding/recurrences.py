@@ -20,7 +20,7 @@ from pycute_xe.holding.adding import (
     lowest_bits,
     taken_apart,
 )
-from pycute_xe.holding.contents import combined, loop_over
+from pycute_xe.holding.contents import combined
 from pycute_xe.holding.elements import Content, relocated, substituted, taken
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned, sums_within
 from pycute_xe.holding.nodes import (
@@ -31,6 +31,7 @@ from pycute_xe.holding.nodes import (
     Converted,
     Leaf,
     Lost,
+    NoClosedFormError,
     Node,
     Number,
     Picked,
@@ -38,6 +39,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
     contains,
+    loops_in_the_way,
     mapped,
     undecided,
 )
@@ -353,7 +355,7 @@ class Entering:
         before = self.before[name]
         nodes = [part.node for part in (*before.parts, *self.out[name].parts)]
         written = not any(contains(node, Undefined, Lost) for node in nodes)
-        return before.each(lambda _: Lost(name, error.condition, written))
+        return before.each(lambda _: Lost(name, error.condition, written, loops_in_the_way(error)))
 
     def resolved(self, node: Node) -> Node:
         """Put what a trip begins with for what is carried, as far as it is known."""
@@ -384,8 +386,9 @@ class Entering:
                 self.loop, nodes[0], apart, self.entries, self.resolved, variable
             )
             if made is None:
-                raise undecided(
-                    f"{name} is rescaled in {loop_over(self.loop.var)} by what may be infinite",
+                raise NoClosedFormError(
+                    (self.loop.var,),
+                    f"{name} is rescaled in the loop over {self.loop.var} by what may be infinite",
                     "start a running maximum with a finite number",
                 )
             return made
@@ -407,8 +410,9 @@ def _rescaled_by(written: tuple[str, ...], out: State, loop: str) -> dict[str, R
 
 
 def _entangled(loop: Loop, name: str) -> UndecidableError:
-    return undecided(
-        f"{name} after a trip of {loop_over(loop.var)} depends on what it was in "
+    return NoClosedFormError(
+        (loop.var,),
+        f"{name} after a trip of the loop over {loop.var} depends on what it was in "
         "a way that is neither a sum nor a maximum",
         "claim what it holds",
     )

@@ -60,6 +60,7 @@ def verify(
     overflow: Overflow | None = None,
     budget: float = BUDGET,
     seconds: float | None = None,
+    explain: bool = False,
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
 
@@ -78,7 +79,8 @@ def verify(
     types. With ``overflow="wraps"`` nothing is assumed of them: the kernel keeps the lowest bits as
     registers do, and the specification computes in 64 bits with a sign, of which an accumulator and
     an output keep the lowest. ``verdict.overflow`` says which was asked; without it what the
-    specification says.
+    specification says. With ``explain`` the verdict of a kernel lists the strategies that the
+    prover tried, what each asked and answered, and how much work it took.
 
     Of a copy atom or a `TiledCopy`, by its object, its operation or its name, it is proved who owns
     what: each element has the owners that are claimed and nothing else is owned ("owners"),
@@ -128,7 +130,21 @@ def verify(
         subject = subject_of("verify", kernel)
         if overflow is not None:
             subject = _overflowing(subject, overflow)
+        if explain:
+            _demand_kernel(subject, (row, column, unit_bits, order, feeds))
+            from pycute_xe.trials.verifier import verify_kernel
+
+            return verify_kernel(subject, params, budget=budget, explain=True)
         return _verified(subject, params, (row, column, unit_bits, order), feeds, budget)
+
+
+def _demand_kernel(subject: object, claimed: tuple[object, ...]) -> None:
+    """Refuse to explain the proof of anything but a kernel."""
+    if isinstance(subject, Kernel) and all(given is None for given in claimed):
+        return
+    wrong = "explain lists what the prover tried of a kernel, and asks for nothing else"
+    fix = "give a kernel alone, or leave explain out"
+    raise InputError("verify", {"of": subject, "explain": True}, wrong, fix)
 
 
 def _overflowing(subject: object, overflow: object) -> Kernel:

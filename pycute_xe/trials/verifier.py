@@ -449,13 +449,14 @@ def verify_kernel(
     *,
     budget: float = BUDGET,
     patience: int = 1,
+    explain: bool = False,
 ) -> Verdict:
     """Prove that a kernel computes what it claims, and try the proof; see `verify`.
 
     ``patience`` is how many times as much as usually is run where nothing was decided.
     """
     elapsed = stopwatch()
-    verdict = prove(kernel, params, budget=budget)
+    verdict = prove(kernel, params, budget=budget, explain=explain)
     with allowed(budget * UNITS):
         tried = _tried(kernel, dict(params or {}), verdict, patience)
     return replace(tried, seconds=elapsed())
@@ -499,7 +500,7 @@ def _undecided_tried(
     shown_by = named[-1:] or (left[-1:] if place.faults else [])
     return tuple(
         replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
-                reason="")
+                reason="", loops=())
         if proof.property in shown_by
         else proof
         for proof in proofs

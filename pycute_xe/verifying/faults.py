@@ -18,7 +18,15 @@ from pycute_xe.holding.contents import Followed, Read
 from pycute_xe.holding.events import Disorder
 from pycute_xe.holding.exploration import disorder, has_roles
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.nodes import Choice, Lost, Node, Picked, Undefined, contains
+from pycute_xe.holding.nodes import (
+    Choice,
+    Lost,
+    NoClosedFormError,
+    Node,
+    Picked,
+    Undefined,
+    contains,
+)
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import beside, copied
@@ -379,7 +387,7 @@ def _ways_to_undefined(
     if isinstance(node, Undefined):
         return [guards]
     if isinstance(node, Lost) and not node.written:
-        raise undecided(node.why, fragment=node.fragment)
+        raise NoClosedFormError(node.loops, node.why, fragment=node.fragment)
     if isinstance(node, Choice):
         return [
             *_ways_to_undefined(node.then, (*guards, (node, True))),

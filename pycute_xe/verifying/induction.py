@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import Promise, combined, loop_over
-from pycute_xe.holding.nodes import Node
+from pycute_xe.holding.contents import Promise, combined
+from pycute_xe.holding.nodes import NoClosedFormError, Node, loops_in_the_way
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import (
@@ -91,7 +91,7 @@ class Induction:
                 ours, theirs = (self._followed(points, side, names) for side in pair)
                 wrong = compare(points, ours, theirs, self.extents, self.least)
             except UndecidableError as error:
-                raise _untold(jump, error.condition) from error
+                raise _untold(jump, error.condition, loops_in_the_way(error)) from error
             if wrong is not None:
                 raise _untold(jump, wrong.words)
 
@@ -142,8 +142,9 @@ class Induction:
             if wrong is not None:
                 when = "at its start" if promise.when == "start" else "after a trip"
                 var, fragment = promise.loop.var, promise.fragment
-                raise undecided(
-                    f"{fragment} is not what {loop_over(var)} claims {when}: {wrong.words}",
+                raise NoClosedFormError(
+                    (var,),
+                    f"{fragment} is not what the loop over {var} claims {when}: {wrong.words}",
                     "correct the claim, or leave it out",
                     loop=var,
                     fragment=fragment,
@@ -222,10 +223,10 @@ def _places(
                 yield from _places(argument, inner, conditions)
 
 
-def _untold(jump: Jump, why: str) -> UndecidableError:
+def _untold(jump: Jump, why: str, loops: tuple[str, ...] = ()) -> UndecidableError:
     time, later, *_ = jump.indices
     condition = f"{jump.name} at {time}+{later} is not shown to be what is claimed: {why}"
-    return undecided(condition, "correct the claim", state=jump.name)
+    return NoClosedFormError(loops, condition, "correct the claim", state=jump.name)
 
 
 @dataclass(frozen=True)

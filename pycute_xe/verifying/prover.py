@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pycute_xe.clock import deadline, stopwatch
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
-from pycute_xe.holding.contents import loops_named_in
 from pycute_xe.holding.following import demand_reach
-from pycute_xe.holding.loops import written_by
-from pycute_xe.holding.patience import DeadlineError, TooHardError, allowed, at_most, work_left
-from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
+from pycute_xe.holding.nodes import loops_in_the_way
+from pycute_xe.holding.patience import (
+    DeadlineError,
+    TooHardError,
+    allowed,
+    at_most,
+    work_done,
+    work_left,
+)
+from pycute_xe.kernel import Counterexample, Kernel, Loop
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.reach import too_far
-from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
-from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.kernel.spec.recurrences import unfolded
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.assumptions import (
@@ -38,192 +42,19 @@ from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space, computes_of_entries
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
-from pycute_xe.verifying.tickets import given_tickets, undrawn
-from pycute_xe.verifying.verdict import BUDGET, UNITS, Failure, Proof, Verdict, demand_budget
+from pycute_xe.verifying.strategies import STRATEGIES, Strategy
+from pycute_xe.verifying.tickets import undrawn
+from pycute_xe.verifying.verdict import (
+    BUDGET,
+    UNITS,
+    Attempt,
+    Failure,
+    Proof,
+    Verdict,
+    demand_budget,
+)
 
-__all__ = ["BUDGET", "REAL", "prove", "verify_here", "given_sizes"]
-
-# ------------------------------------------------------------ unrolling
-# Kernels with loops written out, where no form is known of what loops make.
-#
-# A loop of few trips is the same in every problem, and so is the kernel without it. Of a problem of
-# given sizes all trips are known, and no question is asked about any trip. What is wrong there is
-# wrong; what is right there is right for these sizes alone.
-
-Again = Callable[[Kernel, Mapping[str, int]], Verdict]
-
-TRIPS = (2, 3)
-LARGEST = 4096
-"""The largest size that is tried, in elements."""
-
-
-def given_few_trips(
-    kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict, again: Again
-) -> Verdict:
-    """Return a verdict with what is known once loops of few trips are written out.
-
-    So places that depend on such a loop and on another one take turns with the other one alone,
-    and no form is needed of what such a loop makes, nor a law for its sums.
-    """
-    if verdict.answer != "undecided" or not any(map(_fills, kernel.statements())):
-        return verdict
-    try:
-        written = in_short_trips(kernel)
-    except CuteError:
-        return verdict
-    if written == kernel:
-        return verdict
-    named = {proof.property: proof for proof in again(written, fixed).proofs}
-    proofs = tuple(
-        replace(named[proof.property], seconds=proof.seconds + named[proof.property].seconds)
-        if proof.answer == "undecided" and named[proof.property].answer != "undecided"
-        else proof
-        for proof in verdict.proofs
-    )
-    shown = next((proof.counterexample for proof in proofs if proof.counterexample), None)
-    return replace(verdict, proofs=proofs, counterexample=shown)
-
-
-def _fills(statement: Statement) -> bool:
-    """Whether a loop of few trips leaves something in registers, or in shared arrays."""
-    return isinstance(statement, Loop) and is_short(statement) and bool(written_by((statement,)))
-
-
-def given_sizes(kernel: Kernel, fixed: Mapping[str, int], before: Verdict, again: Again) -> Verdict:
-    """Return a verdict with what small problems show of values that are undecided.
-
-    Where all sizes are given, with what they are there.
-    """
-    reasons = " ".join(proof.reason for proof in before.proofs if _is_open(proof))
-    if not reasons or before.answer != "undecided":
-        return before
-    known = fixed.keys() >= set(kernel.sizes)
-    for sizes in (dict(fixed),) if known else _problems(kernel, fixed, loops_named_in(reasons)):
-        if work_left() <= 0:
-            return before
-        try:
-            verdict = again(in_trips(kernel, sizes), sizes)
-        except (CuteError, RecursionError):  # formulas nest deeper with every trip
-            continue
-        proofs = tuple(_settled(proof, verdict, known) for proof in before.proofs)
-        if proofs != before.proofs:
-            shown = next((p.counterexample for p in proofs if p.counterexample), None)
-            return replace(before, proofs=proofs, counterexample=shown)
-    return before
-
-
-def _is_open(proof: Proof) -> bool:
-    return proof.property.endswith(" values") and bool(loops_named_in(proof.reason))
-
-
-def _settled(proof: Proof, verdict: Verdict, known: bool) -> Proof:
-    """Return what a small problem says of a property: that it holds counts if that was asked."""
-    if not _is_open(proof):
-        return proof
-    mine = next(p for p in verdict.proofs if p.property == proof.property)
-    if mine.answer == "disproved" or (mine and known):
-        return replace(mine, seconds=proof.seconds + mine.seconds)
-    return proof
-
-
-def _problems(
-    kernel: Kernel, fixed: Mapping[str, int], formless: set[str]
-) -> Iterator[dict[str, int]]:
-    """Yield sizes at which such a loop makes one trip, two, or three; the other sizes are 1."""
-    ones = {name: fixed.get(name, 1) for name in kernel.sizes}
-    yield ones
-    loops = [s for s in kernel.statements() if isinstance(s, Loop) and s.var in formless]
-    for trips in TRIPS:
-        for name in kernel.sizes:
-            mine = [loop for loop in loops if name in (loop.stop - loop.start).names]
-            if name not in fixed and mine:
-                yield from _least(ones, name, mine, trips)
-
-
-def _least(
-    ones: dict[str, int], name: str, loops: list[Loop], trips: int
-) -> Iterator[dict[str, int]]:
-    """Yield the problem with the least of a size at which one of some loops makes so many trips."""
-    for size in range(1, LARGEST):
-        sizes = ones | {name: size}
-        for loop in loops:
-            count = loop.stop - loop.start
-            if count.names <= sizes.keys() and not count.looked_up and count.at(sizes) >= trips:
-                yield sizes
-                return
-
-
-# ------------------------------------------------------------ planned
-# Kernels that look their work up in a plan's tables: what is proved, given a plan.
-#
-# What a work-group does with a whole tile is a kernel of its own, which is proved for all sizes.
-# That each tile is in the tables once, and that its pieces are all of it, is said of a plan by
-# `covers`.
-
-
-PLAN = "work and count are the tables of a plan of which covers(plan) says that it is right"
-NOT_ALONE = "what its work-groups do with one tile is not a kernel of its own"
-WHOLE = f"{PLAN}, and that its pieces are whole tiles"
-
-
-def given_a_plan(
-    kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict, again: Again
-) -> Verdict:
-    """Return a verdict with what holds for plans; of a kernel that follows none as it was."""
-    if verdict.answer != "undecided" or not follows_a_plan(kernel):
-        return verdict
-    alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
-    waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())
-    inner = _planned_asked(alone, fixed, again) if isinstance(alone, Kernel) else None
-    parts = _made(any_piece, kernel) if inner is not None and waits else ""
-    piece = _planned_asked(parts, fixed, again) if isinstance(parts, Kernel) else verdict
-    proofs: list[Proof] = []
-    for proof in verdict.proofs:
-        if proof.answer != "undecided" or proof.property == "counters":
-            proofs.append(proof)
-        elif waits and proof.property in ("registers", "bounds"):
-            proofs.append(_proved(piece, proof) or proof)
-        elif inner is None:
-            proofs.append(replace(proof, reason=f"{proof.reason}; {alone}"))
-        else:
-            proofs.append(_judged(proof, inner, waits))
-    return replace(verdict, proofs=tuple(proofs))
-
-
-def _made(make: Callable[[Kernel], Kernel], kernel: Kernel) -> Kernel | str:
-    """Return the kernel that is made of what one does with a tile, or what stands in its way."""
-    try:
-        return make(kernel)
-    except CuteError as error:
-        return f"{error.condition} ({error.fix})" if error.fix else error.condition
-
-
-def _planned_asked(kernel: Kernel, fixed: Mapping[str, int], again: Again) -> Verdict:
-    return again(kernel, {name: size for name, size in fixed.items() if name in kernel.sizes})
-
-
-def _proved(verdict: Verdict, like: Proof) -> Proof | None:
-    proofs = (p for p in verdict.proofs if p.property == like.property and p)
-    return next((replace(p, assumptions=(*p.assumptions, PLAN)) for p in proofs), None)
-
-
-def _judged(proof: Proof, inner: Verdict, waits: bool) -> Proof:
-    """Return what the proof of whole tiles says of a property."""
-    mine = next(p for p in inner.proofs if p.property == proof.property)
-    sure = mine and all(p for p in inner.proofs if p.property == "registers")
-    seconds = proof.seconds + mine.seconds
-    if not sure:
-        words = mine.reason or f"what a work-group does with a whole tile is {mine.answer}"
-        fix = "" if mine.reason else " (ask verify(whole_tiles(kernel)))"
-        return replace(proof, reason=f"{words}{fix}", seconds=seconds)
-    if waits:
-        words = (
-            "pieces of a tile are added up by several work-groups; with whole tiles it is proved "
-            "for all sizes (ask verify(whole_tiles(kernel)), and covers(plan) of a plan's pieces)"
-        )
-        return replace(proof, reason=words, seconds=seconds)
-    return replace(mine, assumptions=(*mine.assumptions, WHOLE), seconds=seconds)
-
+__all__ = ["BUDGET", "REAL", "prove", "verify_here"]
 
 # ------------------------------------------------------------ wording
 # A verdict on identities, in the words of the kernel whose they are.
@@ -244,6 +75,7 @@ def in_words_of(kernel: Kernel, names: Identities, verdict: Verdict) -> Verdict:
             assumptions=tuple(a if a in own else names.text(a) for a in one.assumptions),
             condition=names.text(one.condition),
             reason=names.text(one.reason),
+            loops=tuple(map(names.text, one.loops)),
             counterexample=one.counterexample and _of_names(names, one.counterexample),
         )
 
@@ -333,6 +165,7 @@ def prove(
     *,
     budget: float = BUDGET,
     seconds: float | None = None,
+    explain: bool = False,
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
 
@@ -342,8 +175,9 @@ def prove(
     is an amount of counted work, infinity for no end: 1 allows 600,000 units, about a third of a
     second on an idle machine. What is decided is the same on every machine under any load.
     ``seconds`` sets a deadline besides: what it leaves undecided names the deadline as the reason.
-    Raises `KernelError` for what is not a kernel and for statements without a meaning here,
-    `InputError` for other params.
+    With ``explain`` the verdict lists the strategies that were tried, what each asked and answered,
+    and how much work it took. Raises `KernelError` for what is not a kernel and for statements
+    without a meaning here, `InputError` for other params.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
@@ -377,7 +211,21 @@ def prove(
             "what its statements compute one after the other nests too deep to be followed",
             "compute it in fewer steps, or store what is between",
         ) from error
-    return replace(in_words_of(kernel, names, verdict), seconds=elapsed())
+    attempts = verdict.attempts if explain else ()
+    verdict = replace(in_words_of(kernel, names, verdict), seconds=elapsed())
+    return replace(verdict, attempts=_in_words_of(names, attempts))
+
+
+def _in_words_of(names: Identities, attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+    return tuple(
+        replace(
+            one,
+            asks=names.text(one.asks),
+            answers=tuple((names.text(name), answer) for name, answer in one.answers),
+            within=_in_words_of(names, one.within),
+        )
+        for one in attempts
+    )
 
 
 def opened(kernel: Kernel) -> Kernel:
@@ -399,7 +247,7 @@ def opened(kernel: Kernel) -> Kernel:
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     """Return the verdict as far as the account of work reaches."""
-    elapsed = stopwatch()
+    elapsed, before = stopwatch(), work_done()
     proofs: list[Proof] = []
     failures: list[tuple[Failure, Counterexample]] = []
     with session():
@@ -415,13 +263,40 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     computes = kernel.computes
     overflow = "assumed" if computes is None else computes.overflow
     words = _words(kernel, fixed)
-    verdict = Verdict(kernel.name, words, tuple(proofs), shown, spent, overflow=overflow)
+    answers = tuple((proof.property, proof.answer) for proof in proofs)
+    asked = Attempt("statements", ASKS.format(words), answers, int(work_done() - before))
+    verdict = Verdict(
+        kernel.name, words, tuple(proofs), shown, spent, overflow=overflow, attempts=(asked,)
+    )
     if too_far(kernel) is not None:  # whatever it is written as
         return verdict
-    drawn = given_tickets(kernel, fixed, verdict, verify_here)
-    planned = given_a_plan(kernel, fixed, drawn, verify_here)
-    written = given_few_trips(kernel, fixed, planned, verify_here)
-    return given_sizes(kernel, fixed, written, verify_here)
+    for strategy in STRATEGIES:
+        if verdict.answer == "undecided":
+            verdict = _tried(strategy, kernel, fixed, verdict)
+    return verdict
+
+
+ASKS = "what the statements do, {}"
+
+
+def _tried(
+    strategy: Strategy, kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict
+) -> Verdict:
+    """Return a verdict with what a strategy decides, and the attempt, if it asked anything."""
+    within: list[Attempt] = []
+    before = work_done()
+
+    def again(other: Kernel, sizes: Mapping[str, int]) -> Verdict:
+        answer = verify_here(other, sizes)
+        within.extend(answer.attempts)
+        return answer
+
+    after = strategy.attempt(kernel, fixed, verdict, again)
+    pairs = zip(verdict.proofs, after.proofs, strict=True)
+    answers = tuple((new.property, new.answer) for old, new in pairs if old.answer != new.answer)
+    units = int(work_done() - before)
+    attempt = Attempt(strategy.name, strategy.asks, answers, units, tuple(within))
+    return replace(after, attempts=(*verdict.attempts, *([attempt] if within else [])))
 
 
 @dataclass(frozen=True)
@@ -491,7 +366,7 @@ def _needed(assumptions: tuple[str, ...], questions: Questions) -> tuple[str, ..
 def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
     elapsed = stopwatch()
     reason, failure = "", None
-    condition = ""
+    condition, loops = "", tuple[str, ...]()
     questions.real.clear()
     try:
         demand_reach(questions.kernel)
@@ -502,6 +377,7 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
         reason, failure = error.condition, None
     except UndecidableError as error:
         reason = f"{error.condition}" + (f" ({error.fix})" if error.fix else "")
+        loops = loops_in_the_way(error)
     except (KernelError, InputError):
         raise
     except MachineError as error:
@@ -524,7 +400,7 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
     if answer == "proved":
         assumptions = _needed(assumptions, questions)
     proof = Proof(
-        asked.name, answer, asked.statement, assumptions, seconds, shown, condition, reason
+        asked.name, answer, asked.statement, assumptions, seconds, shown, condition, reason, loops
     )
     return proof, failure
 

@@ -68,7 +68,7 @@ def _of_all(proof: Proof, mine: Proof | None) -> Proof:
     seconds = proof.seconds + mine.seconds
     if mine.answer != "proved":
         words = f"what is done with one ticket is {mine.answer} (ask verify(dealt_tiles(kernel)))"
-        return replace(proof, reason=mine.reason or words, seconds=seconds)
+        return replace(proof, reason=mine.reason or words, loops=mine.loops, seconds=seconds)
     return replace(mine, assumptions=(*mine.assumptions, DRAWN), seconds=seconds)
 
 

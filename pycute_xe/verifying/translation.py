@@ -17,6 +17,7 @@ from pycute_xe.holding.nodes import (
     Converted,
     Leaf,
     Lost,
+    NoClosedFormError,
     Node,
     Number,
     Picked,
@@ -235,8 +236,8 @@ class _Formulas:
                 return call(UNDEFINED)
             case Carried(fragment):
                 raise undecided("what it held before a loop is not known", fragment=fragment)
-            case Lost(fragment, why):
-                raise undecided(why, "claim what it holds", fragment=fragment)
+            case Lost(fragment, why, _, loops):
+                raise NoClosedFormError(loops, why, "claim what it holds", fragment=fragment)
 
     def total(self, node: Summed, how: Reading) -> Formula:
         bounds: list[Bounds] = []

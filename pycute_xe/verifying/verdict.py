@@ -21,6 +21,7 @@ __all__ = [
     "BUDGET",
     "UNITS",
     "Answer",
+    "Attempt",
     "Failure",
     "Proof",
     "Run",
@@ -110,7 +111,8 @@ class Proof:
 
     "disproved" comes with a smallest ``counterexample``; "needs" with the ``condition`` on the
     sizes under which the property holds, and a counterexample where it does not; "undecided" with
-    the ``reason``: what is not decided, or after how much work it was cut. ``statement`` says the
+    the ``reason``: what is not decided, or after how much work it was cut, and with the variables
+    of the ``loops`` of whose trips no closed form is known. ``statement`` says the
     property in words, ``assumptions`` what it takes for granted. ``seconds``, how long it took,
     is neither shown nor compared.
 
@@ -126,6 +128,7 @@ class Proof:
     counterexample: Counterexample | None = None
     condition: str = ""
     reason: str = ""
+    loops: tuple[str, ...] = field(default=(), metadata={"later": True})
 
     @builtins.property  # the name stands for a field here
     def holds(self) -> bool:
@@ -187,14 +190,41 @@ class Tried:
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One strategy of the prover on one kernel: what it asks, what it answered, its work in units.
+
+    ``answers`` are the properties whose answers it gave or changed. A strategy may ask the whole
+    prover about another kernel, or about given sizes: ``within`` are the attempts on those.
+
+    >>> print(Attempt("sizes", "loops written out at small sizes", (("D values", "proved"),), 1200))
+    sizes: loops written out at small sizes; D values proved; 1,200 units
+    """
+
+    strategy: str
+    asks: str
+    answers: tuple[tuple[str, Answer], ...]
+    units: int
+    within: tuple[Attempt, ...] = ()
+
+    def __str__(self) -> str:
+        """The strategy, what it asks, the answers, the work; then the attempts within, indented."""
+        answers = ", ".join(f"{name} {answer}" for name, answer in self.answers)
+        lines = [f"{self.strategy}: {self.asks}; {answers or 'nothing new'}; {self.units:,} units"]
+        lines += (f"  {line}" for one in self.within for line in str(one).splitlines())
+        return "\n".join(lines)
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """All proofs of a kernel; truthy when every one is "proved".
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
     least by the sum of the sizes and the sizes; then what stops a run comes first. ``tried``
     is how a proof was held against runs, or why it was not. ``overflow`` says whether integers were
-    assumed not to overflow or taken to wrap: see `verify`. ``seconds``, the time that was spent,
-    is neither shown nor compared.
+    assumed not to overflow or taken to wrap: see `verify`. ``attempts`` are the strategies that the
+    prover tried, one after the other, where ``explain`` asked for them. ``seconds``, the time that
+    was spent, and attempts are not compared.
     """
 
     kernel: str
@@ -204,6 +234,7 @@ class Verdict:
     seconds: float = field(default=0.0, compare=False)
     tried: Tried = field(default_factory=Tried)
     overflow: Overflow = field(default="assumed", metadata={"later": True})
+    attempts: tuple[Attempt, ...] = field(default=(), compare=False, metadata={"later": True})
 
     _repr_mimebundle_ = shown
 
@@ -244,6 +275,8 @@ class Verdict:
         if self.counterexample is not None:
             text = str(self.counterexample).replace("\n", "\n  ")
             lines.append(f"  smallest counterexample: {text}")
+        for attempt in self.attempts:
+            lines += [f"  {line}" for line in str(attempt).splitlines()]
         return "\n".join(lines)
 
     def _for_the_others(self) -> str:
