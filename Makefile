@@ -19,8 +19,9 @@ WORKERS ?= auto
 
 # Of what `make compiled` judges, and compiles by what `make compilers` unpacked, one in so many.
 NEWEST  ?= 1
-# Of the kinds that it compiles by the recorded compiler, one in so many.
+# Of the kinds, and of the kernels, that it compiles by the recorded compiler, one in so many.
 KINDS   ?= 1
+KERNELS ?= 1
 
 # Seed of the examples that `make fuzz` generates.
 ifndef SEED
@@ -42,7 +43,7 @@ demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 test: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
-long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in twenty
+long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in forty
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m long
 
 # Side by side, each printed when it ends.
@@ -102,7 +103,7 @@ compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one 
 
 .compiled-kernels:
 	@$(PY) benchmarks/visa_kernels.py
-	@$(PY) benchmarks/compiled_kernels.py
+	@$(PY) benchmarks/compiled_kernels.py --every $(KERNELS)
 	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
 
 .compiled-kinds:

@@ -20,7 +20,7 @@ settings.register_profile(
 )
 settings.load_profile("project")
 MOST_CASES = 3
-ONE_LONG_TEST_IN = 20
+ONE_LONG_TEST_IN = 40
 # What is imported and collected stays: looking for garbage in it takes time and finds none.
 gc.disable()
 

@@ -102,16 +102,20 @@ for request in (
 loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
 root = Path(sys.modules["pycute_xe"].__file__).parent
 with zipfile.ZipFile("/tmp/library.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+    def pack(file, name):  # without the file's date: the same library makes the same archive
+        entry = zipfile.ZipInfo(str(name))
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        out.writestr(entry, file.read_bytes(), compresslevel=9)
     for path in sorted(root.rglob("*")):
         if str(path) in loaded:
             done = Path(compiled(path, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH))
             # It stands in the place of a module; packages read their own text.
             packed = done if path.stem == "__init__" else path.with_suffix(".pyc")
-            out.write(done, packed.relative_to(root.parent))
+            pack(done, packed.relative_to(root.parent))
             if packed != done:
                 continue
         if path.is_file() and "__pycache__" not in path.parts:
-            out.write(path, path.relative_to(root.parent))
+            pack(path, path.relative_to(root.parent))
 """
 
 

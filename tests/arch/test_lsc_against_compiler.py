@@ -133,6 +133,7 @@ def test_every_message_of_the_rows_has_a_text(name: str) -> None:
         assert parse(str(row.message)) == row.message
 
 
+@pytest.mark.long
 def test_a_legal_message_may_be_any_of_the_table() -> None:
     """The comparison would pass if nothing were legal: each operation and unit is, somewhere."""
     legal = [row.message for name in TABLES for row in compared(name) if not row.broken]

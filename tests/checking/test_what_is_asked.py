@@ -201,6 +201,7 @@ def test_an_mma_whose_layouts_go_on_past_a_is_refused_in_words() -> None:
 # ------------------------------------------------------------------ names, messages, demands
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["pvc", "ptl"])
 def test_every_name_is_legal_where_its_messages_are(target: str) -> None:
     wrong: list[str] = []

@@ -238,6 +238,7 @@ def test_numbers_and_counts_of_barriers() -> None:
             NamedBarrier(Index(None, number), *counts)
 
 
+@pytest.mark.long
 def test_registers_of_others_are_not_followed() -> None:
     """What producers write, consumers do not have: nothing is proved of it."""
     kernel = right()

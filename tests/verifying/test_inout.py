@@ -182,6 +182,7 @@ def test_what_is_added_to_is_neither_stored_nor_loaded(
     assert cx.verify(kernel).answer == answer
 
 
+@pytest.mark.long
 def test_additions_that_round_are_not_proved() -> None:
     op = cx.XE_DPAS_TT(8, "bf16", "bf16")
     kernel = cx.kernel.split_k(cx.workgroup_mma(op, (16, 32, 32), ((1, 1, 1), (1, 1, 0))), 2)

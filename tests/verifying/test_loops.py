@@ -74,6 +74,7 @@ def test_the_first_trip_finds_what_lay_there_before() -> None:
     not_proved(looping(total("k", Index("K"), a(K)), *body))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("largest", [apply("max", Z, Y), apply("max", Y, Z)])
 def test_the_largest_of_what_the_trips_before_loaded(largest: Expression) -> None:
     body = (Map("z", largest), batch("y"))
@@ -88,6 +89,7 @@ def registers(made: Kernel) -> str:
     return next(p.answer for p in cx.verify(made).proofs if p.property == "registers")
 
 
+@pytest.mark.long
 def test_a_condition_keeps_the_first_trip_from_reading_what_is_not_written() -> None:
     def reading(first: int) -> Kernel:
         later = If(Index(None, first), K, (Map("z", Z + X),))

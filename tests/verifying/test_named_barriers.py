@@ -130,6 +130,7 @@ def test_more_producers_than_a_barrier_counts_stop_the_run() -> None:
             cx.run(one, A, B, executor=executor)
 
 
+@pytest.mark.long
 def test_consumers_that_are_written_before_producers_are_not_called_wrong() -> None:
     kernel = right()
     loop = kernel.loop("k")

@@ -185,6 +185,7 @@ def test_what_only_looks_done_twice_is_disproved(said: Expression, done: Express
     assert not_replayed(wrong, verdict) == ""
 
 
+@pytest.mark.long
 def test_a_rounding_that_functions_hide_is_no_defect_of_the_library() -> None:
     """f16 makes gelu(-8) a zero, which it is in f32 already, and in real numbers is not."""
     made = cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2)), epilogue="gelu(acc)", d_type="bf16")

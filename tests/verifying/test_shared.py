@@ -120,6 +120,7 @@ def test_a_tile_of_an_earlier_trip_is_another_tile() -> None:
     assert cx.verify(kernel.replace(take, stale)).answer == "disproved"
 
 
+@pytest.mark.long
 def test_a_barrier_under_a_condition_is_left_undecided() -> None:
     often = If(K, Index("M"), MEET)
     verdict = cx.verify(exchanging(behind=(often,)))

@@ -107,6 +107,7 @@ def test_padding_behind_a_condition_counts() -> None:
     not_proved(wrong, M=8, K=1)
 
 
+@pytest.mark.long
 def test_what_a_claim_takes_from_outside_is_zero() -> None:
     wrong = maxima(largest("K", behind(K)), batch(K), loop=("k", Index(None, 1), Index("K")))
     assert cx.verify(wrong, {"K": 9}).answer != "proved"

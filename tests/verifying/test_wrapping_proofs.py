@@ -64,6 +64,7 @@ def test_sums_of_products_wrap_with_their_accumulator(loop: bool) -> None:
     assert cx.verify(gemm, overflow="wraps").answer == "proved"
 
 
+@pytest.mark.long
 def test_kernels_without_wide_integers_assume_nothing_of_them() -> None:
     gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
     assert not any("does not overflow" in text for text in cx.verify(gemm).assumptions)
