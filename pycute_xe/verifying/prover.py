@@ -12,7 +12,7 @@ from pycute_xe.holding.contents import loops_named_in
 from pycute_xe.holding.following import demand_reach
 from pycute_xe.holding.loops import written_by
 from pycute_xe.holding.patience import DeadlineError, TooHardError, allowed, at_most, work_left
-from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
+from pycute_xe.kernel import Counterexample, Kernel, Loop, Statement, whole_tiles
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
@@ -173,7 +173,7 @@ def given_a_plan(
     if verdict.answer != "undecided" or not follows_a_plan(kernel):
         return verdict
     alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
-    waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    waits = any(s.touched.counter is not None for s in kernel.statements())
     inner = _planned_asked(alone, fixed, again) if isinstance(alone, Kernel) else None
     parts = _made(any_piece, kernel) if inner is not None and waits else ""
     piece = _planned_asked(parts, fixed, again) if isinstance(parts, Kernel) else verdict

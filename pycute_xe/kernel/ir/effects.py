@@ -14,7 +14,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.barriers import NamedBarrier, Role
-from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import checked_fields
 
@@ -200,6 +200,13 @@ class Touched:
         object.__setattr__(self, "prefetched", _joined(self.prefetched, prefetched))
 
     @property
+    def only_counts(self) -> bool:
+        """Whether a counter is all that the statement uses."""
+        counter = self.counter
+        alone = Touched(counter=counter, indices=self.indices, meets=self.meets)
+        return counter is not None and self == alone
+
+    @property
     def from_shared(self) -> tuple[str, ...]:
         """The shared array that is loaded from, if one is."""
         return (self.shared.array,) if self.shared is not None and self.shared.loads else ()
@@ -208,6 +215,23 @@ class Touched:
     def to_shared(self) -> tuple[str, ...]:
         """The shared array that is stored to, if one is."""
         return (self.shared.array,) if self.shared is not None and self.shared.stores else ()
+
+    @property
+    def unplaced(self) -> tuple[str, ...]:
+        """The operands that are read or written and named alone: which elements is not declared."""
+        loaded: set[str] = set()
+        stored: set[str] = set()
+        if (memory := self.memory) is not None:
+            loaded |= {memory.operand} if memory.loads else set()
+            stored |= {memory.operand} if memory.stores else set()
+        if (counter := self.counter) is not None:
+            loaded.add(counter.operand)
+            stored |= {counter.operand, counter.into} if counter.by is not None else {counter.into}
+        if (elementwise := self.elementwise) is not None:
+            loaded |= {x.operand for x in leaves(elementwise.value) if not isinstance(x, Slot)}
+        names = [name for name in self.from_memory if name not in loaded]
+        names += [name for name in self.to_memory if name not in stored]
+        return tuple(dict.fromkeys(names))
 
 
 def _joined(names: tuple[str, ...], others: list[str]) -> tuple[str, ...]:
