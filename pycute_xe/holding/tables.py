@@ -21,9 +21,10 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import MachineError
 from pycute_xe.holding.nodes import undecided
 from pycute_xe.holding.patience import charge
-from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
+from pycute_xe.kernel import Index
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.layout import Layout
 
 __all__ = [
@@ -132,17 +133,17 @@ def moved(slots: Layout | ComposedLayout) -> Ints:
     return table(slots)
 
 
-def beside(statement: Prefetch | Load | Store | AtomicStore) -> list[tuple[int, list[int]]]:
+def beside(access: MemoryAccess) -> list[tuple[int, list[int]]]:
     """Return the modes of an operand that its surface does not have, and how far a copy goes there.
 
     No message clips along them: an index there chooses a surface.
     """
-    copy = statement.copy
-    on = {statement.modes[axis] for axis in (copy.x_mode, copy.y_mode)}
-    along = {mode: axis for axis, mode in enumerate(statement.modes)}
+    copy = access.copy
+    on = {access.modes[axis] for axis in (copy.x_mode, copy.y_mode)}
+    along = {mode: axis for axis, mode in enumerate(access.modes)}
     starts = anchors(copy)
     out: list[tuple[int, list[int]]] = []
-    for mode in range(len(statement.at)):
+    for mode in range(len(access.at)):
         if mode not in on:
             axis = along.get(mode)
             ahead = [0] if axis is None else np.unique(starts[..., axis]).tolist()
