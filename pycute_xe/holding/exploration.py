@@ -101,7 +101,7 @@ class Rounds:
         """Do one event; return what is wrong, "waits" where it has to wait, or nothing."""
         charge(EVENT)
         event = mover.events[mover.at]
-        effects = event.statement.touched
+        effects = event.effects
         if (shared := effects.shared) is not None:
             known, fenced = mover.known, mover.fenced
             mover.accesses.append(
@@ -583,12 +583,12 @@ class Runs:
         if effects.meets == "both":
             raise unordered(statement)
         if (named := effects.named) is not None:
-            return Event(statement, key, named.barrier.number.at(env), 0, cuts)
+            return Event(statement, effects, key, named.barrier.number.at(env), 0, cuts)
         if (shared := effects.shared) is not None:
             if id(statement) not in self._places:
                 self._places[id(statement)] = _place(shared)
-            return Event(statement, key, 0, self._places[id(statement)].at(env), cuts)
-        return Event(statement, key, 0, 0, cuts)
+            return Event(statement, effects, key, 0, self._places[id(statement)].at(env), cuts)
+        return Event(statement, effects, key, 0, 0, cuts)
 
 
 def _place(shared: SharedAccess) -> Index:

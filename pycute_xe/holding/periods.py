@@ -307,7 +307,7 @@ class Shape:
 def is_event(statement: ir.Statement) -> bool:
     """Whether subgroups meet in a statement, or use shared memory."""
     touched = statement.touched
-    return bool(touched.meets) or touched.named is not None or touched.shared is not None
+    return bool(touched.meets) or touched.shared is not None or touched.named is not None
 
 
 def demand_one_event(statement: ir.Statement) -> None:

@@ -292,7 +292,7 @@ class _Problems:
 
     def answer(self) -> tuple[Answer, str, str]:
         """Return the answer, the condition on sizes, and the reason."""
-        moving, tiles = touching(self.kernel.body, self.operand), dict[int, Ints]()
+        moving, tiles = touching(self.kernel.body, self.operand), dict[int, Tile | None]()
         variables = {s.var for s in walk(self.kernel.body) if isinstance(s, Loop)}
         units, concerned = _units(moving, variables), dict[int, bool]()
         steps = product(*(range(last + 1) for last in self.last))
@@ -342,6 +342,10 @@ class _Problems:
         return " and ".join(f"{name} >= {value}" for name, value in steps)
 
 
+Tile: TypeAlias = tuple[MemoryAccess, Ints]
+"""An access, and the units that it touches where its tile begins at zero."""
+
+
 @dataclass
 class _Run:
     """One problem: what has been prefetched, what has been loaded."""
@@ -351,7 +355,7 @@ class _Run:
     counts: Mapping[Index, int]
     units: Ints
     ends: tuple[float, ...]
-    tiles: dict[int, Ints]
+    tiles: dict[int, Tile | None]
     concerned: dict[int, bool]
     fetched: set[int] = field(default_factory=set[int])
     loaded: set[int] = field(default_factory=set[int])
@@ -369,10 +373,12 @@ class _Run:
             elif isinstance(statement, If):
                 if self._holds(statement, bound):
                     self.follow(statement.body, bound)
-            elif (access := _access(statement, self.operand)) is not None:
+            else:
                 if id(statement) not in self.tiles:
-                    self.tiles[id(statement)] = _tile(access, self.units)
-                self._do(access, self.tiles[id(statement)], bound)
+                    access = _access(statement, self.operand)
+                    self.tiles[id(statement)] = access and (access, _tile(access, self.units))
+                if (tile := self.tiles[id(statement)]) is not None:
+                    self._do(*tile, bound)
 
     def _concerns(self, statement: Loop | If) -> bool:
         """Whether the operand is touched inside."""
