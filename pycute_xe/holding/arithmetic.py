@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isfinite
@@ -41,6 +41,7 @@ from pycute_xe.kernel import (
     Slot,
 )
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.effects import Touched
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -272,18 +273,22 @@ def computed_integers(kernel: Kernel) -> tuple[str, ...]:
     """
     kinds: dict[str, None] = {}
     for statement in kernel.statements():
-        match statement:
-            case Map(destination, value) if not _stays(value):
-                to = kernel.fragment(destination).value_type
-            case Reduce("sum", _, destination):
-                to = kernel.fragment(destination).value_type
-            case Mma(_, accumulator):
-                to = kernel.fragment(accumulator).value_type
-            case _:  # closed: every other statement moves, converts or compares
-                continue
-        if to.kind != "float" and to.bits >= 32:
-            kinds[to.name] = None
+        for name in _computed(statement.touched):
+            to = kernel.fragment(name).value_type
+            if to.kind != "float" and to.bits >= 32:
+                kinds[to.name] = None
     return tuple(kinds)
+
+
+def _computed(effects: Touched) -> Iterator[str]:
+    """Yield the fragments that sums and products go to: the rest moves, converts or compares."""
+    yield from effects.updates
+    if (elementwise := effects.elementwise) is not None and not _stays(elementwise.value):
+        yield elementwise.destination
+    if (move := effects.move) is not None and move.how == "sum":
+        yield move.destination
+    if (product := effects.product) is not None:
+        yield product.accumulator
 
 
 def follow_map(walker: Follower, statement: Map) -> None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pycute_xe.kernel import Statement
 from pycute_xe.kernel.ir.barriers import Role
-from pycute_xe.kernel.ir.effects import SharedAccess
+from pycute_xe.kernel.ir.effects import SharedAccess, Touched
 
 __all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mover"]
 
@@ -35,6 +35,7 @@ class Event:
     """One thing that a class of subgroups does, with its place in the program's order."""
 
     statement: Statement
+    effects: Touched
     key: Key
     number: int = 0  # of a barrier
     first: int = 0  # of an access: what is added to its places

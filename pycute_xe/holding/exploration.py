@@ -20,9 +20,16 @@ from pycute_xe.holding.events import Access, Arrival, Clock, Cut, Disorder, Even
 from pycute_xe.holding.nodes import undecided
 from pycute_xe.holding.ordering import shared_element
 from pycute_xe.holding.patience import charge
-from pycute_xe.holding.periods import Shape, is_event, refused, shape_of
+from pycute_xe.holding.periods import (
+    Shape,
+    demand_one_event,
+    is_event,
+    refused,
+    shape_of,
+    unordered,
+)
 from pycute_xe.holding.tables import by_subgroup, moved
-from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait
+from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir import statements as ir
@@ -94,28 +101,27 @@ class Rounds:
         """Do one event; return what is wrong, "waits" where it has to wait, or nothing."""
         charge(EVENT)
         event = mover.events[mover.at]
-        match event.statement:
-            case ir.Fence():
-                mover.last_fence = mover.at + 1
-            case NamedArrive(barrier, role):
-                if not 1 <= event.number <= 31:
-                    return f"barrier {event.number} does not exist, they are numbered 1 to 31"
-                return self.arrive(
-                    number, mover, event.number, role, (barrier.producers, barrier.consumers)
-                )
-            case NamedWait():
+        effects = event.effects
+        if (shared := effects.shared) is not None:
+            known, fenced = mover.known, mover.fenced
+            mover.accesses.append(
+                Access(number, mover.at, event.statement, shared, event, known, fenced)
+            )
+            return ""
+        if (named := effects.named) is not None:
+            if named.role is None:
                 return self.wait(mover, event.number)
-            case statement if (shared := statement.touched.shared) is not None:
-                known, fenced = mover.known, mover.fenced
-                mover.accesses.append(
-                    Access(number, mover.at, statement, shared, event, known, fenced)
-                )
-            case _:
-                if event.statement.touched.meets == "arrive":
-                    every = self.kernel.subgroups
-                    return self.arrive(number, mover, 0, "both", (every, every))
-                return self.wait(mover, 0)
-        return ""
+            if not 1 <= event.number <= 31:
+                return f"barrier {event.number} does not exist, they are numbered 1 to 31"
+            counts = (named.barrier.producers, named.barrier.consumers)
+            return self.arrive(number, mover, event.number, named.role, counts)
+        if effects.meets == "fence":
+            mover.last_fence = mover.at + 1
+            return ""
+        if effects.meets == "arrive":
+            every = self.kernel.subgroups
+            return self.arrive(number, mover, 0, "both", (every, every))
+        return self.wait(mover, 0)
 
     def arrive(
         self, number: int, mover: Mover, barrier: int, role: Role, counts: tuple[int, int]
@@ -236,7 +242,7 @@ class Common:
         self.kernel = kernel
         self._tables: dict[tuple[int, int], Ints] = {}
         self._uses: dict[SharedAccess, int] = {}
-        self._use_of: dict[int, int] = {}
+        self._use_of: dict[int, tuple[int, SharedAccess]] = {}  # an identity, and whose it is
         self._shared_elements: dict[tuple[int, ...], tuple[int, tuple[int, int]] | None] = {}
         self._beside: dict[Kind, list[Kind]] = {}
 
@@ -293,8 +299,8 @@ class Common:
     def _use(self, shared: SharedAccess) -> int:
         """Return a number that statements share which do the same with the same elements."""
         if id(shared) not in self._use_of:
-            self._use_of[id(shared)] = self._uses.setdefault(shared, len(self._uses))
-        return self._use_of[id(shared)]
+            self._use_of[id(shared)] = self._uses.setdefault(shared, len(self._uses)), shared
+        return self._use_of[id(shared)][0]
 
     def _places(self, access: Access, subgroups: tuple[int, ...]) -> Ints:
         """Return (subgroup, element) → place of an access, nowhere for those left out."""
@@ -409,7 +415,7 @@ FEW_EVENTS = 20_000
 
 def has_roles(kernel: Kernel) -> bool:
     """Whether subgroups do different things, or meet at named barriers."""
-    return any(isinstance(s, (NamedArrive, NamedWait)) or chooses(s) for s in kernel.statements())
+    return any(s.touched.named is not None or chooses(s) for s in kernel.statements())
 
 
 def disorder(kernel: Kernel, fixed: dict[str, int]) -> Disorder | None:
@@ -572,16 +578,17 @@ class Runs:
     def _made(
         self, statement: ir.Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
     ) -> Event:
-        if isinstance(statement, (NamedArrive, NamedWait)):
-            return Event(statement, key, statement.barrier.number.at(env), 0, cuts)
-        if (shared := statement.touched.shared) is not None:
+        effects = statement.touched
+        demand_one_event(statement)
+        if effects.meets == "both":
+            raise unordered(statement)
+        if (named := effects.named) is not None:
+            return Event(statement, effects, key, named.barrier.number.at(env), 0, cuts)
+        if (shared := effects.shared) is not None:
             if id(statement) not in self._places:
                 self._places[id(statement)] = _place(shared)
-            return Event(statement, key, 0, self._places[id(statement)].at(env), cuts)
-        if statement.touched.meets == "both":
-            name = type(statement).__name__
-            raise undecided(f"what {name} orders is not followed")
-        return Event(statement, key, 0, 0, cuts)
+            return Event(statement, effects, key, 0, self._places[id(statement)].at(env), cuts)
+        return Event(statement, effects, key, 0, 0, cuts)
 
 
 def _place(shared: SharedAccess) -> Index:

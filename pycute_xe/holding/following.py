@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -73,6 +73,7 @@ from pycute_xe.holding.tables import moved
 from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait, walk
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import Touched
 from pycute_xe.kernel.ir.program import at_least, chooses, doing, mixes
 from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.ir.visiting import Enclosing, visit
@@ -83,9 +84,11 @@ __all__ = [
     "Followed",
     "Read",
     "Write",
+    "demand_elements",
     "demand_reach",
     "follow",
     "placed",
+    "unplaced_in",
 ]
 
 # ------------------------------------------------------------ recurring
@@ -124,7 +127,7 @@ def follow_recurrence(
     }
     entering = Entering(loop, before, out, fresh, known=arrays | begun)
     at_trip = entering.all(tuple(name for name in rest if name not in states))
-    stores = any(isinstance(s, (ir.Store, ir.AtomicStore)) for s in walk(loop.body))
+    stores = any(_stores(one.effects) for one in visit(loop.body))
     read = set[str]().union(*(carried_in(out[name], loop.var) for name in states))
     again = [name for name in sorted(states & read) if _is_written(before[name])] if stores else []
     later = {name: begun[name].each(_later(recurrence)) for name in again}
@@ -156,6 +159,12 @@ def _states(names: tuple[str, ...], out: Contents, loop: str) -> set[str]:
         if more <= state:
             return state
         state |= more
+
+
+def _stores(effects: Touched) -> bool:
+    """Whether a statement stores registers to memory, or may: which elements is not declared."""
+    memory = effects.memory
+    return (memory is not None and memory.stores) or bool(effects.unplaced)
 
 
 def _is_written(content: Content) -> bool:
@@ -232,6 +241,8 @@ def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     for statement in kernel.statements():  # refused by name, whatever else stays undecided
         HOLDS[statement]
     demand_reach(kernel)
+    if form == "proof":
+        demand_elements(kernel)
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     memory = loaded_back(kernel, asked) if form == "proof" else {}
@@ -251,6 +262,21 @@ def demand_reach(kernel: Kernel) -> None:
         raise undecided(f"{far}, and an index has 32 bits with a sign", "use indices below 2**31")
 
 
+def demand_elements(kernel: Kernel) -> None:
+    """Raise `UndecidableError` for an operand that is written, some elements of it undeclared."""
+    for name, words in unplaced_in(kernel):
+        if kernel.operand(name).written:
+            raise undecided(words, "declare a MemoryAccess")
+
+
+def unplaced_in(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Yield the operands that statements name without elements, and words that say so."""
+    for statement in kernel.statements():
+        for name in statement.touched.unplaced:
+            kind = type(statement).__name__
+            yield name, f"which elements of {name} {kind} uses is not declared"
+
+
 @HOLDS.of(ir.Fill)
 def _(walker: Follower, statement: ir.Fill) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
@@ -260,16 +286,16 @@ def _(walker: Follower, statement: ir.Fill) -> None:
 
 @HOLDS.of(ir.Load)
 def _(walker: Follower, statement: ir.Load) -> None:
-    fragment = walker.kernel.fragment(statement.fragment)
-    old, tile = walker.state[fragment.name], walker.followed.memory.get(statement.operand)
-    base, table, moves = placed(walker.kernel, statement)
+    fragment, access = walker.kernel.fragment(statement.fragment), statement.access
+    old, tile = walker.state[fragment.name], walker.followed.memory.get(access.operand)
+    base, table, moves = placed(walker.kernel, access)
     elements = np.flatnonzero(moves[: fragment.elements])
     table = some_columns(table, elements)
-    leaf = Leaf(statement.operand, base, table, np.arange(elements.size))
+    leaf = Leaf(access.operand, base, table, np.arange(elements.size))
     new = whole(elements.size, leaf)
     try:
         if isinstance(tile, Tile):
-            new = load_back(walker, statement, tile)
+            new = load_back(walker, access, tile)
         elif isinstance(tile, UndecidableError):
             raise tile
     except UndecidableError as error:
@@ -280,7 +306,8 @@ def _(walker: Follower, statement: ir.Load) -> None:
 
 @HOLDS.of(ir.Store, ir.AtomicStore)
 def _(walker: Follower, statement: ir.Store | ir.AtomicStore) -> None:
-    base, table, moves = placed(walker.kernel, statement)
+    access = statement.access
+    base, table, moves = placed(walker.kernel, access)
     content, subgroups = walker.read(statement, statement.fragment), walker.doing
     for part in content.parts:
         kept = np.flatnonzero(moves[part.elements])
@@ -290,7 +317,7 @@ def _(walker: Follower, statement: ir.Store | ir.AtomicStore) -> None:
         node = of_some(taken(part.node, kept), subgroups)
         write = Write(
             statement,
-            statement.access,
+            access,
             walker.enclosing,
             base,
             table[subgroups][:, elements],
@@ -299,9 +326,9 @@ def _(walker: Follower, statement: ir.Store | ir.AtomicStore) -> None:
             subgroups,
         )
         walker.followed.writes.append(write)
-    tile = walker.followed.memory.get(statement.operand)
-    if isinstance(tile, Tile) and isinstance(statement, ir.Store):
-        store_through(walker, statement, tile)
+    tile = walker.followed.memory.get(access.operand)
+    if isinstance(tile, Tile) and access.overwrites:
+        store_through(walker, access, tile)
 
 
 @HOLDS.of(ir.Reorder)
@@ -329,7 +356,7 @@ def _converted(walker: Follower, statement: ir.Convert | ir.Reorder) -> Content:
     """Return what a fragment holds in the type of another."""
     source, to = (walker.kernel.fragment(n) for n in (statement.source, statement.destination))
     content = walker.read(statement, source.name)
-    if isinstance(statement, ir.Reorder) and source.value_type == to.value_type:
+    if source.value_type == to.value_type:
         return content
     return content.each(lambda n: changed(n, source.value_type, to.value_type))
 

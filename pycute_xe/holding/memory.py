@@ -38,6 +38,7 @@ from pycute_xe.holding.tables import Copied, by_subgroup, copied
 from pycute_xe.kernel import Index, Kernel, Operand
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.kernel.ir.program import at_least, doing
 from pycute_xe.kernel.ir.visiting import Enclosing, visit
 from pycute_xe.kernel.spec.places import never_negative
@@ -63,23 +64,23 @@ FAR = -(1 << 40)
 
 def placed(
     kernel: Kernel,
-    statement: ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore,
+    access: MemoryAccess,
     enclosing: tuple[Enclosing, ...] = (),
 ) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
     """Return where a copy's register elements belong: index, table, and which of them move.
 
     The table is (subgroup, element, mode of the operand). Subgroups that conditions around the
-    statement leave out touch nothing.
+    access leave out touch nothing.
     """
-    tables, rank = copied(statement.copy), len(kernel.operand(statement.operand).modes)
+    tables, rank = copied(access.copy), len(kernel.operand(access.operand).modes)
     subgroups = tables.places.shape[0]
-    split = [by_subgroup(index, subgroups) for index in statement.at]
+    split = [by_subgroup(index, subgroups) for index in access.at]
     own, does = [numbers for _, numbers in split], tuple(doing(enclosing, subgroups))
 
     def make() -> Ints:
-        return _table_of(tables, statement.modes, rank, own, does)
+        return _table_of(tables, access.modes, rank, own, does)
 
-    key = statement.copy, statement.modes, rank, tuple(x.tobytes() for x in own), does
+    key = access.copy, access.modes, rank, tuple(x.tobytes() for x in own), does
     return tuple(rest for rest, _ in split), remembered(("placed", *key), make), tables.moves
 
 
@@ -171,13 +172,15 @@ def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | Undecidable
     return out
 
 
-Met: TypeAlias = "tuple[int, ir.Load | ir.Store | ir.AtomicStore, tuple[Enclosing, ...]]"
+Met: TypeAlias = "tuple[int, MemoryAccess, tuple[Enclosing, ...]]"
 
 
 def _accesses(kernel: Kernel, name: str) -> Iterator[Met]:
-    for place, (statement, enclosing, _) in enumerate(visit(kernel.body)):
-        if isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore)) and statement.operand == name:
-            yield place, statement, enclosing
+    """Yield the loads of an operand and the stores to it, with their place in the program."""
+    for place, (_, enclosing, effects) in enumerate(visit(kernel.body)):
+        access = effects.memory
+        if access is not None and not access.prefetches and access.operand == name:
+            yield place, access, enclosing
 
 
 def _stored_before(mine: list[Met]) -> bool:
@@ -186,8 +189,7 @@ def _stored_before(mine: list[Met]) -> bool:
         loops = {id(one) for one in enclosing if isinstance(one, ir.Loop)}
         for late, load, outer in mine:
             again = any(id(one) in loops for one in outer)
-            stores = not isinstance(store, ir.Load) and isinstance(load, ir.Load)
-            if stores and (early < late or again):
+            if store.stores and load.fills and (early < late or again):
                 return True
     return False
 
@@ -197,10 +199,10 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
     loops = {s.var for s in kernel.statements() if isinstance(s, ir.Loop)}
     spans: list[Ints] = []
     bases: set[tuple[Index, ...]] = set()
-    for _, statement, enclosing in mine:
-        if isinstance(statement, ir.AtomicStore):
+    for _, access, enclosing in mine:
+        if access.adds:
             raise undecided(f"{operand.name} is loaded while others add to it", "load a copy")
-        base, table, moves = placed(kernel, statement, enclosing)
+        base, table, moves = placed(kernel, access, enclosing)
         bases.add(tuple(index - index.offset for index in base))
         used = table[:, moves]
         offsets = np.array([index.offset for index in base])
@@ -224,18 +226,19 @@ def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
 def ever_left(kernel: Kernel, loop: ir.Loop, tile: Tile) -> Ints:
     """Return the positions of a tile that some trip of a loop stores to."""
     positions: list[Ints] = [np.arange(0)]
-    for statement, enclosing, _ in visit(loop.body, (loop,)):
-        if isinstance(statement, ir.Store) and statement.operand == tile.operand.name:
-            base, table, moves = placed(kernel, statement, enclosing)
+    for _, enclosing, effects in visit(loop.body, (loop,)):
+        access = effects.memory
+        if access is not None and access.stores and access.operand == tile.operand.name:
+            base, table, moves = placed(kernel, access, enclosing)
             positions.append(tile.positions(base, table)[:, moves].reshape(-1))
     every = np.unique(np.concatenate(positions))
     return every[every < tile.count]
 
 
-def store_through(walker: Follower, statement: ir.Store, tile: Tile) -> None:
+def store_through(walker: Follower, access: MemoryAccess, tile: Tile) -> None:
     """Follow what a store leaves in an operand that is loaded back."""
-    name, content = statement.operand, walker.state[statement.fragment]
-    base, table, moves = placed(walker.kernel, statement)
+    name, content = access.operand, walker.state[access.fragment]
+    base, table, moves = placed(walker.kernel, access)
     positions, subgroups = tile.positions(base, table), walker.doing
     old = walker.state[name]
     for part in content.parts:
@@ -284,23 +287,23 @@ def _unclipped(tile: Tile, node: Node, at: Ints) -> Node:
             return node
 
 
-def load_back(walker: Follower, statement: ir.Load, tile: Tile) -> Content:
+def load_back(walker: Follower, access: MemoryAccess, tile: Tile) -> Content:
     """Return what the elements of a fragment hold that a load fills.
 
     Raises `UndecidableError` where nothing may lie there.
     """
-    count = walker.kernel.fragment(statement.fragment).elements
-    base, table, moves = placed(walker.kernel, statement)
+    count = walker.kernel.fragment(access.fragment).elements
+    base, table, moves = placed(walker.kernel, access)
     elements, subgroups = np.flatnonzero(moves[:count]), walker.doing
     positions = tile.positions(base, table)[:, elements]
     positions = np.where(
         np.isin(np.arange(len(positions)), subgroups)[:, None], positions, positions[subgroups[0]]
     )
-    content = walker.state[statement.operand]
+    content = walker.state[access.operand]
     owner, place = content.owners(more=1)  # what is nowhere has no owner
     owners = owner[positions]
     if (owners != owners[:1]).any():
-        raise undecided(f"subgroups load what different statements stored to {statement.operand}")
+        raise undecided(f"subgroups load what different statements stored to {access.operand}")
     out = Content(elements.size, ())
     for number_, part in enumerate((*content.parts, None)):
         mine = np.flatnonzero(owners[0] == number_)
@@ -313,7 +316,7 @@ def load_back(walker: Follower, statement: ir.Load, tile: Tile) -> Content:
             node = _clipped(walker.kernel, tile, stored, positions[:, mine])
         if contains(node, Undefined):
             raise undecided(
-                f"{statement.operand} is loaded before anything was stored there, on some path",
+                f"{access.operand} is loaded before anything was stored there, on some path",
                 "store to it first",
             )
         out = replace(out, parts=(*out.parts, Part(mine, node)))
@@ -365,9 +368,8 @@ def is_ordered(kernel: Kernel, tile: Tile) -> bool:
     walker = _Walker(kernel)
     for place, (statement, enclosing, _) in enumerate(visit(kernel.body)):
         walker.numbers.setdefault((id(statement), tuple(map(id, enclosing))), place)
-        mine = isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore))
-        if mine and statement.operand == tile.operand.name:
-            walker.accesses[place] = _access(kernel, tile, statement, enclosing)
+    for place, access, enclosing in _accesses(kernel, tile.operand.name):
+        walker.accesses[place] = _access(kernel, tile, access, enclosing)
     walker.body(kernel.body, (), frozenset())
     return walker.ordered
 
@@ -388,21 +390,14 @@ class _Access:
 
 
 def _access(
-    kernel: Kernel,
-    tile: Tile,
-    statement: ir.Load | ir.Store | ir.AtomicStore,
-    enclosing: tuple[Enclosing, ...],
+    kernel: Kernel, tile: Tile, access: MemoryAccess, enclosing: tuple[Enclosing, ...]
 ) -> _Access:
-    base, table, moves = placed(kernel, statement, enclosing)
+    base, table, moves = placed(kernel, access, enclosing)
     positions = tile.positions(base, table)[:, moves]
     touched = np.zeros((kernel.subgroups, tile.count + 1), dtype=bool)
     touched[np.arange(kernel.subgroups)[:, None], positions] = True
     inside = touched[:, :-1]
-    return _Access(
-        not isinstance(statement, ir.Load),
-        inside.sum(axis=0, dtype=np.int64),
-        inside.argmax(axis=0),
-    )
+    return _Access(access.stores, inside.sum(axis=0, dtype=np.int64), inside.argmax(axis=0))
 
 
 @dataclass(eq=False)
@@ -424,14 +419,16 @@ class _Walker:
             meets = statement.touched.meets
             if isinstance(statement, (ir.Loop, ir.If)):
                 opened = self.inside(statement, enclosing, opened)
-            elif meets == "fence":
+                continue
+            # A statement that meets others, too, orders nothing of its own access.
+            made = self.access(statement, enclosing, opened)
+            if meets == "fence":
                 opened = frozenset((n, FENCED if how == MADE else how) for n, how in opened)
             elif meets == "arrive":
                 opened = frozenset((n, ARRIVED if how == FENCED else how) for n, how in opened)
             elif meets == "wait":
                 opened = frozenset((n, how) for n, how in opened if how != ARRIVED)
-            else:
-                opened = self.access(statement, enclosing, opened)
+            opened |= made
         return opened
 
     def inside(
@@ -449,11 +446,12 @@ class _Walker:
     def access(
         self, statement: ir.Statement, enclosing: tuple[Enclosing, ...], opened: frozenset[Open]
     ) -> frozenset[Open]:
+        """Return a statement's access, as one that is open behind it; nothing without one."""
         number = self.numbers[id(statement), tuple(map(id, enclosing))]
         mine = self.accesses.get(number)
         if mine is None:
-            return opened
+            return frozenset()
         others = (self.accesses[n] for n, _ in opened)
         if (mine.stores and mine.meets(mine)) or any(mine.meets(other) for other in others):
             self.ordered = False
-        return opened | {(number, MADE if mine.stores else FENCED)}
+        return frozenset({(number, MADE if mine.stores else FENCED)})

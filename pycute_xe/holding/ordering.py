@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pycute_xe.holding.patience import charge
-from pycute_xe.holding.periods import MOST_VALUES, period, values
+from pycute_xe.holding.periods import MOST_VALUES, demand_one_event, period, values
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import If, Index, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
@@ -172,6 +172,7 @@ class _Walker:
         self, body: tuple[Statement, ...], enclosing: tuple[Enclosing, ...], opened: Opened
     ) -> Opened:
         for number, statement in enumerate(body):
+            demand_one_event(statement)
             meets = statement.touched.meets
             if meets == "arrive":
                 opened = _kept(one.arrives() for one in opened.values())

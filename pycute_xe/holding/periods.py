@@ -27,12 +27,23 @@ from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import undecided
-from pycute_xe.kernel import Index, Kernel, NamedArrive, NamedWait, walk
+from pycute_xe.kernel import Index, Kernel, walk
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.program import chooses
 
-__all__ = ["Line", "line", "period", "span", "values", "Shape", "is_event", "shape_of"]
+__all__ = [
+    "Line",
+    "line",
+    "period",
+    "span",
+    "values",
+    "Shape",
+    "demand_one_event",
+    "is_event",
+    "shape_of",
+    "unordered",
+]
 
 MOST_VALUES = 4096
 """Combinations of turns of all variables of an index that are looked at one by one."""
@@ -231,8 +242,6 @@ def _looked_up(index: Index) -> UndecidableError:
 # are needed: a larger problem with a fault then has a smaller one with a fault. `Problems` counts
 # the work; what is too much is refused.
 
-EVENTS = (NamedArrive, NamedWait)
-
 
 @dataclass(eq=False)
 class Long:
@@ -298,7 +307,19 @@ class Shape:
 def is_event(statement: ir.Statement) -> bool:
     """Whether subgroups meet in a statement, or use shared memory."""
     touched = statement.touched
-    return bool(touched.meets) or touched.shared is not None or isinstance(statement, EVENTS)
+    return bool(touched.meets) or touched.shared is not None or touched.named is not None
+
+
+def demand_one_event(statement: ir.Statement) -> None:
+    """Raise `UndecidableError` for a statement of several events: their order is not declared."""
+    touched = statement.touched
+    if sum(map(bool, (touched.meets, touched.named, touched.shared))) > 1:
+        raise unordered(statement)
+
+
+def unordered(statement: ir.Statement) -> UndecidableError:
+    """Return the refusal of a statement that meets others in an order that is not followed."""
+    return undecided(f"what {type(statement).__name__} orders is not followed")
 
 
 def shape_of(kernel: Kernel, fixed: dict[str, int]) -> Shape:
@@ -337,11 +358,10 @@ def _indices(statement: ir.Statement) -> tuple[Index, ...]:
         case ir.If(index, below, body):
             met = not chooses(statement) and any(map(is_event, walk(body)))
             return (index - below,) if met else ()
-        case NamedArrive(barrier) | NamedWait(barrier):
-            return (barrier.number,)
         case _:
-            shared = statement.touched.shared
-            return () if shared is None else (shared.at,)
+            named, shared = statement.touched.named, statement.touched.shared
+            indices = () if named is None else (named.barrier.number,)
+            return indices if shared is None else (*indices, shared.at)
 
 
 class _Reading:

@@ -13,28 +13,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import product
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Write
-from pycute_xe.holding.following import FAR, placed
+from pycute_xe.holding.following import FAR, placed, unplaced_in
 from pycute_xe.holding.tables import as_digits
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    FetchAdd,
-    Kernel,
-    Load,
-    Loop,
-    NamedWait,
-    Signal,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.ir.effects import CounterAccess, MemoryAccess
 from pycute_xe.kernel.ir.program import doing
-from pycute_xe.kernel.ir.statements import COUNTING
 from pycute_xe.kernel.ir.visiting import Enclosing, visit
 from pycute_xe.verifying.faults import Facts, least
 from pycute_xe.verifying.least import smallest
@@ -60,7 +50,8 @@ __all__ = [
 class Touch:
     """A load or a store of an operand, the loops around it, and its number in the program."""
 
-    statement: Load | Store | AtomicStore
+    statement: Statement
+    access: MemoryAccess
     enclosing: tuple[Enclosing, ...]
     schedule: tuple[int, ...]
 
@@ -70,13 +61,14 @@ def touches(space: Space, operand: str) -> tuple[list[Touch], list[Touch]]:
     loads: list[Touch] = []
     stores: list[Touch] = []
     number: dict[int, int] = {}
-    for count, (statement, enclosing, _) in enumerate(visit(space.kernel.body)):
-        number[id(statement)] = count
-        if not isinstance(statement, (Load, Store, AtomicStore)) or statement.operand != operand:
+    for count, one in enumerate(visit(space.kernel.body)):
+        number[id(one.statement)] = count
+        access = one.effects.memory
+        if access is None or access.prefetches or access.operand != operand:
             continue
-        loops = (number[id(one)] for one in enclosing if isinstance(one, Loop))
-        touch = Touch(statement, enclosing, (*loops, count))
-        (loads if isinstance(statement, Load) else stores).append(touch)
+        loops = (number[id(loop)] for loop in one.loops)
+        touch = Touch(one.statement, access, one.enclosing, (*loops, count))
+        (loads if access.fills else stores).append(touch)
     return loads, stores
 
 
@@ -103,21 +95,18 @@ def changed_by_others(space: Space, load: Touch, store: Touch) -> Region:
 
 def _both(space: Space, load: Touch, store: Touch) -> tuple[Region, Names]:
     """Return where a load and a store touch one element, and the names of the load's points."""
-    mine, names = elements(space, load.statement, load.enclosing, "")
-    theirs, others = elements(space, store.statement, store.enclosing, "_w")
+    mine, names = elements(space, load.access, load.enclosing, "")
+    theirs, others = elements(space, store.access, store.enclosing, "_w")
     every = (*names, *(n for n in others if n not in names))
     return mine.to(every) & theirs.to(every), names
 
 
 def elements(
-    space: Space,
-    statement: Load | Store | AtomicStore,
-    enclosing: tuple[Enclosing, ...],
-    suffix: str,
+    space: Space, access: MemoryAccess, enclosing: tuple[Enclosing, ...], suffix: str
 ) -> tuple[Region, Names]:
     """Return who touches which element: sizes, work-group, loops, subgroup, and its index."""
-    naming, operand = space.naming, statement.operand
-    base, table, moves = placed(space.kernel, statement, enclosing)
+    naming, operand = space.naming, access.operand
+    base, table, moves = placed(space.kernel, access, enclosing)
     used = np.flatnonzero(moves)
     first, table = _doing(table, used, operand)
     used = used[(table[:, used] != FAR).all(axis=(0, 2))]
@@ -221,8 +210,9 @@ def _occurrences(space: Space, stores: list[Touch], write: Write) -> list[Touch]
 def _barrier_between(kernel: Kernel, store: Touch, later: Touch) -> bool:
     """Whether a barrier may lie between two stores: behind the one, or in a loop around both."""
     loops = {id(one) for one in store.enclosing} & {id(one) for one in later.enclosing}
-    for number, (statement, enclosing, _) in enumerate(visit(kernel.body)):
-        if statement.touched.meets not in ("wait", "both") and not isinstance(statement, NamedWait):
+    for number, (_, enclosing, effects) in enumerate(visit(kernel.body)):
+        waits = effects.named is not None and effects.named.waits
+        if effects.meets not in ("wait", "both") and not waits:
             continue
         between = store.schedule[-1] < number < later.schedule[-1]
         if between or any(isinstance(x, Loop) and id(x) in loops for x in enclosing):
@@ -240,9 +230,16 @@ def counts_plainly(kernel: Kernel) -> bool:
     >>> counts_plainly(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
     False
     """
-    counters = {s.operand for s in kernel.statements() if isinstance(s, COUNTING)}
-    copied = {s.operand for s in kernel.statements() if isinstance(s, (Load, Store))}
-    return bool(counters & (copied | _looked_up(kernel)))
+    effects = [statement.touched for statement in kernel.statements()]
+    counters = {one.counter.operand for one in effects if one.counter is not None}
+    copied = {one.memory.operand for one in effects if one.memory and _is_plain(one.memory)}
+    unplaced = {name for one in effects for name in one.unplaced}
+    return bool(counters & (copied | unplaced | _looked_up(kernel)))
+
+
+def _is_plain(access: MemoryAccess) -> bool:
+    """Whether an access loads or stores, and does not add: additions are indivisible."""
+    return access.fills or access.overwrites
 
 
 def _looked_up(kernel: Kernel) -> set[str]:
@@ -258,47 +255,50 @@ class Counting(Facts):
 
         Raises `UndecidableError` where waits may order it, and for places known only in a run.
         """
-        every = [_Met(n, s, a) for n, (s, a, _) in enumerate(visit(self.kernel.body))]
-        counters = [one for one in every if isinstance(one.statement, COUNTING)]
-        plain = [one for one in every if isinstance(one.statement, (Load, Store))]
+        counters, plain = _met(self.kernel)
         sure: list[Failure | None] = []
         unsure: list[str] = []
-        for counter, access in product(counters, plain):
-            looks = isinstance(counter.statement, Await) and isinstance(access.statement, Load)
-            if access.operand != counter.operand or looks:
+        for counter, transfer in product(counters, plain):
+            looks = counter.access.by is None and transfer.access.fills
+            if transfer.access.operand != counter.access.operand or looks:
                 continue
-            verb = "stored" if isinstance(access.statement, Store) else "loaded"
+            operand = transfer.access.operand
+            verb = "loaded" if transfer.access.fills else "stored"
             words = f"is {verb} by one work-group while another"
-            mine, theirs = _accessed(self.space, access), _counted(self.space, counter)
+            mine, _ = elements(self.space, transfer.access, transfer.enclosing, "")
+            theirs = _counted(self.space, counter)
             if not _of_two(self.space, mine, theirs).is_empty:
-                unsure.append(f"{access.operand} {words} counts, and waits may order the two")
-            if isinstance(counter.statement, (Signal, FetchAdd)):
-                before = [self._waited(one, counters) for one in (access, counter)]
+                unsure.append(f"{operand} {words} counts, and waits may order the two")
+            if counter.access.by is not None:
+                before = [self._waited(one, counters) for one in (transfer, counter)]
                 first = mine - before[0].to(mine.names)
                 renamed = " and ".join(f"{n}{OTHER} = {n}" for n in self.space.naming.grid)
                 other = theirs - before[1].to(theirs.names, renamed)
-                sure.append(self._unordered(_of_two(self.space, first, other), access, words))
-        looked = _looked_up(self.kernel) & {one.operand for one in counters}
+                sure.append(self._unordered(_of_two(self.space, first, other), operand, words))
+        names = {one.access.operand for one in counters}
+        looked = _looked_up(self.kernel) & names
         unsure += [f"{name} is looked up while work-groups count" for name in sorted(looked)]
+        unsure += [words for name, words in unplaced_in(self.kernel) if name in names]
         if unsure and least(sure) is None:
             raise undecided(unsure[0], "count in an operand that is only signalled")
         return least(sure)
 
-    def _unordered(self, region: Region, access: _Met, words: str) -> Failure | None:
+    def _unordered(self, region: Region, operand: str, words: str) -> Failure | None:
         point = smallest(region, self.space.naming)
         if point is None:
             return None
-        index = [point[f"u_{i}"] for i in range(len(self.extents[access.operand]))]
-        words = f"{access.operand}{index} {words} signals it, in no order"
-        return self.failure(point, "counters", words, region, operand=access.operand, faults=True)
+        index = [point[f"u_{i}"] for i in range(len(self.extents[operand]))]
+        words = f"{operand}{index} {words} signals it, in no order"
+        return self.failure(point, "counters", words, region, operand=operand, faults=True)
 
-    def _waited(self, access: _Met, counters: list[_Met]) -> Region:
-        """Return the work-groups that may have waited before they come to a statement."""
+    def _waited(self, access: _Met[Any], counters: list[_Met[CounterAccess]]) -> Region:
+        """Return the work-groups that may have waited before they do what a statement does."""
         names = (*self.space.naming.sizes, *self.space.naming.grid)
         out, loops = Region.nothing(names), {id(x) for x in access.enclosing if isinstance(x, Loop)}
         for one in counters:
             again = any(id(x) in loops for x in one.enclosing)
-            if isinstance(one.statement, Await) and (one.number < access.number or again):
+            # One statement may wait, and then do more.
+            if one.access.least is not None and (one.number <= access.number or again):
                 out = out | self.space.happens(one.enclosing).to(names)
         return out
 
@@ -307,24 +307,28 @@ OTHER = "_w"
 """What is behind the names of the work-group that counts, and of its loops."""
 
 
+Access = TypeVar("Access", MemoryAccess, CounterAccess)
+
+
 @dataclass(frozen=True, eq=False)
-class _Met:
-    """A statement, its number in the program, and the loops and conditions around it."""
+class _Met(Generic[Access]):
+    """An access, the number of its statement in the program, and what is around that."""
 
     number: int
-    statement: Statement
+    access: Access
     enclosing: tuple[Enclosing, ...]
 
-    @property
-    def operand(self) -> str:
-        return str(getattr(self.statement, "operand", ""))
 
-
-def _accessed(space: Space, access: _Met) -> Region:
-    """Return who touches which element."""
-    if not isinstance(access.statement, (Load, Store)):
-        return Region.nothing(space.naming.sizes)
-    return elements(space, access.statement, access.enclosing, "")[0]
+def _met(kernel: Kernel) -> tuple[list[_Met[CounterAccess]], list[_Met[MemoryAccess]]]:
+    """Return the accesses to counters, and the plain loads and stores."""
+    counters: list[_Met[CounterAccess]] = []
+    plain: list[_Met[MemoryAccess]] = []
+    for number, (_, enclosing, effects) in enumerate(visit(kernel.body)):
+        if effects.counter is not None:
+            counters.append(_Met(number, effects.counter, enclosing))
+        if effects.memory is not None and _is_plain(effects.memory):
+            plain.append(_Met(number, effects.memory, enclosing))
+    return counters, plain
 
 
 def _of_two(space: Space, mine: Region, theirs: Region) -> Region:
@@ -334,15 +338,13 @@ def _of_two(space: Space, mine: Region, theirs: Region) -> Region:
     return (mine.to(every) & theirs.to(every)).within(apart).to(mine.names)
 
 
-def _counted(space: Space, counter: _Met) -> Region:
+def _counted(space: Space, counter: _Met[CounterAccess]) -> Region:
     """Return the sizes, the work-group and loops at which a counter is met, and its index."""
-    naming, statement = space.naming, counter.statement
-    if not isinstance(statement, (Await, Signal, FetchAdd)):
-        return Region.nothing(naming.sizes)
+    naming, access = space.naming, counter.access
     variables = [n for n in space.names_around(counter.enclosing) if n not in naming.sizes]
-    extents = space.extents(statement.operand)
+    extents = space.extents(access.operand)
     texts = list(space.constraints(counter.enclosing))
-    for mode, index in enumerate(statement.at):
+    for mode, index in enumerate(access.at):
         texts.append(f"u_{mode} = {index_text(index, naming.all)}")
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
     modes = tuple(f"u_{mode}" for mode in range(len(extents)))

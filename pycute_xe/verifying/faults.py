@@ -17,7 +17,7 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import Followed, Read
 from pycute_xe.holding.events import Disorder
 from pycute_xe.holding.exploration import disorder, has_roles
-from pycute_xe.holding.following import follow
+from pycute_xe.holding.following import follow, unplaced_in
 from pycute_xe.holding.nodes import (
     Choice,
     Lost,
@@ -30,14 +30,7 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import beside, copied
-from pycute_xe.kernel import (
-    AtomicStore,
-    Kernel,
-    Load,
-    Prefetch,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Statement
 from pycute_xe.kernel.counterexample import entries_of
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked
 from pycute_xe.kernel.ir.visiting import Enclosing, visit
@@ -275,7 +268,11 @@ class Faults(Facts):
                     self._outside(statement, enclosing),
                     self._elsewhere(statement, enclosing),
                 ]
-        return least(failures)
+        failure = least(failures)
+        if failure is None:
+            for name, words in unplaced_in(self.kernel):
+                raise undecided(words, "declare a MemoryAccess", operand=name)
+        return failure
 
     def _looked_beyond(
         self, statement: Statement, enclosing: tuple[Enclosing, ...]
@@ -328,12 +325,12 @@ class Faults(Facts):
 
     def _elsewhere(self, statement: Statement, enclosing: tuple[Enclosing, ...]) -> Failure | None:
         """Find an index that chooses a surface outside its operand: no message clips there."""
-        if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
+        if (memory := statement.touched.memory) is None:
             return None
-        verb, operand = type(statement).__name__.lower(), statement.operand
+        verb, operand = type(statement).__name__.lower(), memory.operand
         names = {**self.space.naming.all, SUBGROUP_INDEX: "s"}
-        for mode, ahead in beside(statement):
-            at, extent = index_text(statement.at[mode], names), self.extents[operand][mode]
+        for mode, ahead in beside(memory):
+            at, extent = index_text(memory.at[mode], names), self.extents[operand][mode]
             wrong = [f"{at} + {n} < 0 or {at} + {n} >= {extent}" for n in ahead]
             points = self.space.happens_in(enclosing)
             region = points.within(" or ".join(wrong))
@@ -348,31 +345,31 @@ class Faults(Facts):
         return None
 
     def _unaligned(self, statement: Statement, enclosing: tuple[Enclosing, ...]) -> Failure | None:
-        if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
+        if (memory := statement.touched.memory) is None:
             return None
-        copy = statement.copy
-        if not isinstance(statement, Prefetch):
+        copy = memory.copy
+        if not memory.prefetches:
             copied(copy)  # a block that starts between elements is a fault
         verb = type(statement).__name__.lower()
         step = copy.atom.values * 16 * copy.value_type.bits // 8
         happens = self.space.happens(enclosing)
-        if not isinstance(statement, Prefetch) and copy.messages > 1 and step % grf_bytes():
+        if not memory.prefetches and copy.messages > 1 and step % grf_bytes():
             point = smallest(happens, self.space.naming)
             if point is not None:
-                words = f"message 1 of the {verb} of {statement.operand} starts inside a register"
+                words = f"message 1 of the {verb} of {memory.operand} starts inside a register"
                 return self.failure(point, "bounds", words, happens, faults=True)
         ratio = copy.op.bits // copy.value_type.bits
-        mode = statement.modes[copy.x_mode]
+        mode = memory.modes[copy.x_mode]
         if ratio <= 1 or mode is None:
             return None
-        start = self.space.naming.text(statement.at[mode])
+        start = self.space.naming.text(memory.at[mode])
         region = (
             happens.within(f"({start}) mod {ratio} > 0") if "subgroup" not in start else happens
         )
         point = smallest(region, self.space.naming)
         if point is None:
             return None
-        words = f"the {verb} of {statement.operand} starts between elements of {copy.op.bits} bits"
+        words = f"the {verb} of {memory.operand} starts between elements of {copy.op.bits} bits"
         return self.failure(point, "bounds", words, region, faults=True)
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from pycute_xe.clock import stopwatch
 from pycute_xe.holding.tables import anchors
-from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Prefetch, Statement, walk
+from pycute_xe.kernel import If, Index, Kernel, Loop, Statement, walk
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Quotient
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.verdict import Answer, Proof
 
@@ -66,10 +67,26 @@ class Counted:
         return str(self.finest), self.steps[step][self.finest]
 
 
-def touching(kernel: Kernel, operand: str) -> list[Prefetch | Load]:
+def touching(body: tuple[Statement, ...], operand: str) -> list[MemoryAccess]:
     """Return the prefetches and loads of an operand."""
-    moving = (s for s in walk(kernel.body) if isinstance(s, (Prefetch, Load)))
-    return [s for s in moving if s.operand == operand]
+    accesses = (_access(statement, operand) for statement in walk(body))
+    return [access for access in accesses if access is not None]
+
+
+def _access(statement: Statement, operand: str) -> MemoryAccess | None:
+    """Return how a statement prefetches or loads an operand; None if it does neither."""
+    access = statement.touched.memory
+    if access is None or access.operand != operand:
+        return None
+    return access if access.prefetches or access.fills else None
+
+
+def _demand_elements(kernel: Kernel, operand: str) -> None:
+    """Raise `Unfit` for a statement that names an operand and not the elements that it uses."""
+    for statement in kernel.statements():
+        touched, access = statement.touched, _access(statement, operand)
+        if operand in touched.unplaced or (operand in touched.prefetched and access is None):
+            raise Unfit(f"which elements of it {type(statement).__name__} uses is not declared")
 
 
 def counted(kernel: Kernel, operand: str) -> tuple[Counted, ...]:
@@ -109,9 +126,10 @@ class _Around:
     """The loops, conditions and statements that touch an operand."""
 
     def __init__(self, kernel: Kernel, operand: str) -> None:
-        self.touching = touching(kernel, operand)
+        _demand_elements(kernel, operand)
+        self.operand, self.touching = operand, touching(kernel.body, operand)
         every = (s for s in walk(kernel.body) if isinstance(s, (Loop, If)))
-        inside = [s for s in every if any(x in self.touching for x in walk(s.body))]
+        inside = [s for s in every if touching(s.body, operand)]
         self.loops = [s for s in inside if isinstance(s, Loop)]
         self.conditions = [
             compared(s, frozenset(kernel.sizes)) for s in inside if isinstance(s, If)
@@ -131,15 +149,17 @@ class _Around:
     def done(self, sizes: Iterable[Counted]) -> int:
         """Return how many statements the largest problem does."""
         last = {count: n for size in sizes for count, n in size.steps[-1].items()}
-        spans = [(x, last.get(x.stop, x.stop.offset) - x.start.offset) for x in self.loops]
-        enclosing = ([n for x, n in spans if s in walk(x.body)] for s in self.touching)
+        trips = [last.get(x.stop, x.stop.offset) - x.start.offset for x in self.loops]
+        inner = [touching(x.body, self.operand) for x in self.loops]
+        spans = list(zip(inner, trips, strict=True))
+        enclosing = ([n for some, n in spans if access in some] for access in self.touching)
         return sum(map(prod, enclosing))
 
     def demand_apart(self, size_of: Mapping[Index, str]) -> None:
         """Refuse what compares the trips of one size's loops with those of another's."""
         modes: dict[int, str] = {}
-        for statement in self.touching:
-            for mode, index in enumerate(statement.at):
+        for access in self.touching:
+            for mode, index in enumerate(access.at):
                 for name in (size_of[self.open[v]] for v in self._variables(index)):
                     if modes.setdefault(mode, name) != name:
                         raise Unfit(f"loops of {modes[mode]} and of {name} go over the same tiles")
@@ -164,7 +184,7 @@ class _Around:
         """Return the largest distance in trips at which statements and conditions are."""
         far = [abs(loop.start.offset) for loop in self.loops]
         far += [self._span(index) + abs(below.offset) for index, below in self.conditions]
-        for indices in zip(*(statement.at for statement in self.touching), strict=True):
+        for indices in zip(*(access.at for access in self.touching), strict=True):
             steps = [abs(c) for index in indices for a, c in index.terms if a in self.open]
             far += [-(-self._span(index) // min(steps)) for index in indices if steps]
         return max(far, default=0)
@@ -246,7 +266,7 @@ def verify_prefetches(kernel: Kernel) -> tuple[Proof, ...]:
     >>> [(p.property, p.answer, p.condition) for p in verify_prefetches(gemm)][0]
     ('prefetch A', 'needs', 'ceil_div(K, 32) >= 2')
     """
-    fetched = dict.fromkeys(s.operand for s in walk(kernel.body) if isinstance(s, Prefetch))
+    fetched = dict.fromkeys(n for s in walk(kernel.body) for n in s.touched.prefetched)
     return tuple(_proof(kernel, operand) for operand in fetched)
 
 
@@ -272,7 +292,7 @@ class _Problems:
 
     def answer(self) -> tuple[Answer, str, str]:
         """Return the answer, the condition on sizes, and the reason."""
-        moving, tiles = touching(self.kernel, self.operand), dict[int, Ints]()
+        moving, tiles = touching(self.kernel.body, self.operand), dict[int, Tile | None]()
         variables = {s.var for s in walk(self.kernel.body) if isinstance(s, Loop)}
         units, concerned = _units(moving, variables), dict[int, bool]()
         steps = product(*(range(last + 1) for last in self.last))
@@ -283,7 +303,7 @@ class _Problems:
             }
             ends = self._ends(chosen)
             names = frozenset(self.kernel.sizes)
-            run = _Run(moving, names, self.operand, counts, units, ends, tiles, concerned)
+            run = _Run(names, self.operand, counts, units, ends, tiles, concerned)
             run.follow(self.kernel.body, {})
             if run.missing:
                 return "disproved", "", f"{run.missing}{self._where(chosen)}"
@@ -322,17 +342,20 @@ class _Problems:
         return " and ".join(f"{name} >= {value}" for name, value in steps)
 
 
+Tile: TypeAlias = tuple[MemoryAccess, Ints]
+"""An access, and the units that it touches where its tile begins at zero."""
+
+
 @dataclass
 class _Run:
     """One problem: what has been prefetched, what has been loaded."""
 
-    touching: list[Prefetch | Load]
     sizes: frozenset[str]
     operand: str
     counts: Mapping[Index, int]
     units: Ints
     ends: tuple[float, ...]
-    tiles: dict[int, Ints]
+    tiles: dict[int, Tile | None]
     concerned: dict[int, bool]
     fetched: set[int] = field(default_factory=set[int])
     loaded: set[int] = field(default_factory=set[int])
@@ -350,14 +373,17 @@ class _Run:
             elif isinstance(statement, If):
                 if self._holds(statement, bound):
                     self.follow(statement.body, bound)
-            elif isinstance(statement, (Prefetch, Load)) and statement.operand == self.operand:
-                self._do(statement, bound)
+            else:
+                if id(statement) not in self.tiles:
+                    access = _access(statement, self.operand)
+                    self.tiles[id(statement)] = access and (access, _tile(access, self.units))
+                if (tile := self.tiles[id(statement)]) is not None:
+                    self._do(*tile, bound)
 
     def _concerns(self, statement: Loop | If) -> bool:
         """Whether the operand is touched inside."""
         if id(statement) not in self.concerned:
-            inside = any(s in self.touching for s in walk(statement.body))
-            self.concerned[id(statement)] = inside
+            self.concerned[id(statement)] = bool(touching(statement.body, self.operand))
         return self.concerned[id(statement)]
 
     def _holds(self, condition: If, bound: Mapping[str, Index]) -> bool:
@@ -372,18 +398,17 @@ class _Run:
     def _number(self, count: Index) -> int:
         return count.offset if count.is_constant else self.counts[count]
 
-    def _do(self, statement: Prefetch | Load, bound: Mapping[str, Index]) -> None:
-        at = [index.substitute(bound) for index in statement.at]
+    def _do(self, access: MemoryAccess, units: Ints, bound: Mapping[str, Index]) -> None:
+        """Mark what an access touches: ``units`` are those of a tile that begins at zero."""
+        at = [index.substitute(bound) for index in access.at]
         start = tuple(index.offset for index in at)
         groups = tuple(index - index.offset for index in at)
         if self.origin not in (None, groups):
             raise Unfit("its tiles begin at places that differ by more than numbers")
         self.origin = groups
-        if id(statement) not in self.tiles:
-            self.tiles[id(statement)] = _tile(statement, self.units)
-        tile = self.tiles[id(statement)] + _code(np.array(start) // self.units)
+        tile = units + _code(np.array(start) // self.units)
         here: set[int] = set(tile.tolist())
-        if isinstance(statement, Prefetch):
+        if access.prefetches:
             self.fetched |= here
             return
         self.loaded |= here
@@ -427,34 +452,34 @@ def _code(places: Ints) -> Any:
     return np.dot(places, powers)
 
 
-def _tile(statement: Prefetch | Load, units: Ints) -> Ints:
+def _tile(access: MemoryAccess, units: Ints) -> Ints:
     """Return the units that the messages of all subgroups touch, as numbers."""
-    starts, extents = _blocks(statement)
+    starts, extents = _blocks(access)
     counts = (extents // units).tolist()
     inside = np.array(list(np.ndindex(*counts)), dtype=np.int64)
     return np.unique(_code(starts // units)[:, None] + _code(inside))
 
 
-def _blocks(statement: Prefetch | Load) -> tuple[Ints, Ints]:
+def _blocks(access: MemoryAccess) -> tuple[Ints, Ints]:
     """Return where messages start, by mode of the operand, and the extents of their blocks."""
-    copy = statement.copy
+    copy = access.copy
     corners = np.unique(anchors(copy).reshape(-1, len(copy.tiler_mn)), axis=0)
     height, width = copy.block.shape
-    starts = np.zeros((corners.shape[0], len(statement.at)), dtype=np.int64)
-    extents = np.ones(len(statement.at), dtype=np.int64)
-    for axis, mode in enumerate(statement.modes):
+    starts = np.zeros((corners.shape[0], len(access.at)), dtype=np.int64)
+    extents = np.ones(len(access.at), dtype=np.int64)
+    for axis, mode in enumerate(access.modes):
         if mode is not None:
             starts[:, mode] += corners[:, axis]
             extents[mode] *= {copy.x_mode: width, copy.y_mode: height}.get(axis, 1)
     return starts, extents
 
 
-def _units(touching: list[Prefetch | Load], variables: set[str]) -> Ints:
+def _units(touching: list[MemoryAccess], variables: set[str]) -> Ints:
     """Return, by mode, the elements that all tiles and steps are multiples of."""
     out = [0] * len(touching[0].at)
-    for statement in touching:
-        starts, extents = _blocks(statement)
-        for mode, index in enumerate(statement.at):
+    for access in touching:
+        starts, extents = _blocks(access)
+        for mode, index in enumerate(access.at):
             moved = [c for a, c in index.terms if variables & Index.of({a: 1}, 0).names]
             out[mode] = gcd(out[mode], *starts[:, mode].tolist(), int(extents[mode]), *moved)
             out[mode] = gcd(out[mode], index.offset)

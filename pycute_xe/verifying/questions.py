@@ -16,12 +16,7 @@ from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
 from pycute_xe.holding.patience import a_while
-from pycute_xe.kernel import (
-    AtomicStore,
-    Load,
-    Loop,
-    Store,
-)
+from pycute_xe.kernel import Loop
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim
@@ -103,7 +98,7 @@ class Loading(Coverage):
     def _demand_apart(self, operand: str, stores: list[Touch]) -> None:
         """Demand that no two subgroups store to one element; both may add to it."""
         for one, other in combinations_with_replacement(stores, 2):
-            adds = all(isinstance(x.statement, AtomicStore) for x in (one, other))
+            adds = one.access.adds and other.access.adds
             if not adds and not changed_beside(self.space, one, other).is_empty:
                 raise _overwrites(operand)
 
@@ -127,7 +122,7 @@ class Loading(Coverage):
             actual = formula_of(write.node, self.views[i], self.space.naming, numeric, self.real)
             if compare(self.points[i], actual, before, self.extents) is not None:
                 return False
-        return bool(mine) and isinstance(store.statement, Store)
+        return bool(mine) and store.access.overwrites
 
     def _beside(self, load: Touch, store: Touch, ordered: bool) -> Failure | None:
         """Return where one subgroup loads what another stores, outside the group if ``ordered``."""
@@ -136,7 +131,7 @@ class Loading(Coverage):
         point = smallest(region, self.space.naming)
         if point is None:
             return None
-        name = load.statement.operand
+        name = load.access.operand
         meets = any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel)
         if (meets and not ordered) or self.kernel.operand(name).role == "scratch":
             raise _overwrites(name)  # a barrier may lie between
@@ -352,7 +347,8 @@ class Questions(Loading, Counting):
         """Compare what all stores add to an element, and what it was, with what is claimed."""
         if not all(write.access.adds for _, write in mine):
             raise undecided("it is both stored and added to", "do one of the two", output=output)
-        if any(isinstance(s, Load) and s.operand == output for s in self.kernel.statements()):
+        accesses = (statement.touched.memory for statement in self.kernel.statements())
+        if any(one.fills and one.operand == output for one in accesses if one is not None):
             raise undecided("it is loaded while others add to it", "load a copy", output=output)
         claim, numeric = self.claim_of(output), self.kernel.operand(output).value_type
         if not isinstance(claim, Claim):

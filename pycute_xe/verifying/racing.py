@@ -88,7 +88,7 @@ def _stored(space: Space, stores: list[Touch], suffix: str) -> Region:
     """Return who stores to which element, whenever it does."""
     out: Region | None = None
     for store in stores:
-        region, names = elements(space, store.statement, store.enclosing, suffix)
+        region, names = elements(space, store.access, store.enclosing, suffix)
         grid = tuple(f"{name}{suffix}" for name in space.naming.grid)
         index = tuple(name for name in names if name.startswith("u_"))
         region = region.to((*space.naming.sizes, *grid, f"s{suffix}", *index))
@@ -238,7 +238,7 @@ def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
     bases: set[tuple[Index, ...]] = set()
     owned: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for store in stores:
-        base, table, moves = placed(kernel, store.statement, store.enclosing)
+        base, table, moves = placed(kernel, store.access, store.enclosing)
         offsets = np.array([index.offset for index in base], dtype=np.int64)
         bases.add(tuple(index - index.offset for index in base))
         rows = table[:, moves]

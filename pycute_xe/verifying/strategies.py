@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pycute_xe.errors import CuteError
 from pycute_xe.holding.loops import written_by
 from pycute_xe.holding.patience import work_left
-from pycute_xe.kernel import Await, Kernel, Loop, Signal, Statement, whole_tiles
+from pycute_xe.kernel import Kernel, Loop, Statement, whole_tiles
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.verifying.tickets import Again, given_tickets
@@ -148,7 +148,7 @@ def given_a_plan(
     if verdict.answer != "undecided" or not follows_a_plan(kernel):
         return verdict
     alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
-    waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    waits = any(s.touched.counter is not None for s in kernel.statements())
     inner = _planned_asked(alone, fixed, again) if isinstance(alone, Kernel) else None
     parts = _made(any_piece, kernel) if inner is not None and waits else ""
     piece = _planned_asked(parts, fixed, again) if isinstance(parts, Kernel) else verdict

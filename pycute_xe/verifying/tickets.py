@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import NoReturn
 
 from pycute_xe.errors import CuteError, KernelError
-from pycute_xe.kernel import FetchAdd, Index, InRange, Kernel, Specification, Tickets
+from pycute_xe.kernel import Index, InRange, Kernel, Specification, Statement, Tickets
+from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.dealt import dealt_tiles
 from pycute_xe.verifying.refusing import undecided
@@ -30,9 +31,7 @@ def given_tickets(
     kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict, again: Again
 ) -> Verdict:
     """Return a verdict with what holds of every ticket; of a kernel without any as it was."""
-    if verdict.answer != "undecided" or not any(
-        isinstance(s, FetchAdd) for s in kernel.statements()
-    ):
+    if verdict.answer != "undecided" or not any(map(_draws, kernel.statements())):
         return verdict
     drawn = kernel.computes.tickets if kernel.computes is not None else ()
     try:
@@ -90,29 +89,36 @@ def ticketed(kernel: Kernel) -> Kernel:
     for a kernel that does anything else with its counters or its tickets.
     """
     computes = kernel.computes
-    draws = [s for s in kernel.statements() if isinstance(s, FetchAdd)]
+    draws = [s for s in kernel.statements() if _draws(s)]
     if computes is None or len(draws) != 1 or draws[0] not in kernel.body:
         raise _unticketed(kernel, "work-groups do not each draw one ticket")
     (take,) = draws
-    if wrong := _not_own(kernel, take, computes):
+    counter = take.touched.counter
+    if counter is None or counter.least is not None or not take.touched.only_counts:
+        raise _unticketed(kernel, f"{type(take).__name__} does more than draw a ticket")
+    if wrong := misused(kernel, take) or _not_own(kernel, counter, computes):
         raise _unticketed(kernel, wrong)
     (tickets,) = computes.tickets
     operands = tuple(
-        replace(o, role="in") if o.name == take.into else o
+        replace(o, role="in") if o.name == counter.into else o
         for o in kernel.operands
-        if o.name != take.operand
+        if o.name != counter.operand
     )
     body = tuple(s for s in kernel.body if s is not take)
     spec = replace(computes, tables=(*computes.tables, tickets), tickets=())
     return replace(kernel, operands=operands, body=body, computes=spec)
 
 
-def _not_own(kernel: Kernel, take: FetchAdd, computes: Specification) -> str:
-    """Return why tickets are not as they are claimed, or are used in another way."""
+def _draws(statement: Statement) -> bool:
+    """Whether a statement takes a ticket."""
+    counter = statement.touched.counter
+    return counter is not None and bool(counter.into)
+
+
+def _not_own(kernel: Kernel, take: CounterAccess, computes: Specification) -> str:
+    """Return why tickets are not as they are claimed."""
     grid, place = dict(kernel.grid), tuple(map(str, take.place))
     into, counter = kernel.operand(take.into), kernel.operand(take.operand)
-    if wrong := misused(kernel, take):
-        return wrong
     if len(computes.tickets) != 1 or computes.tickets[0].operand != take.into:
         return f"{take.into} is not claimed to be tickets"
     if sorted(place) != sorted(grid) or tuple(grid[n] for n in place) != into.modes:

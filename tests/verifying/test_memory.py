@@ -239,7 +239,7 @@ def test_what_lies_before_the_first_row_is_zero() -> None:
 def test_who_is_left_out_by_a_condition_touches_nothing() -> None:
     kernel, first = through(A, LOAD2, KEEP2, DIRECT2, subgroups=2), If(S, Index(None, 1), (KEEP2,))
     for enclosing, far in (((), [False, False]), ((first,), [False, True])):
-        _, table, _ = placed(kernel, KEEP2, enclosing)
+        _, table, _ = placed(kernel, KEEP2.access, enclosing)
         assert [bool((mine == FAR).all()) for mine in table] == far
 
 

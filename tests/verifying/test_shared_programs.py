@@ -231,11 +231,14 @@ def test_places_that_grow_without_end_are_not_followed_to_all_sizes(at: Index, o
     assert (odd in found) if odd else not found
 
 
+FENCE = Fence()
+
+
 def arrivals(*cuts: int, run: int = 0) -> list[Event]:
-    return [Event(Fence(), (n,), cuts=(((run,), n),)) for n in cuts]
+    return [Event(FENCE, FENCE.touched, (n,), cuts=(((run,), n),)) for n in cuts]
 
 
-OUTSIDE = Event(Fence(), ())
+OUTSIDE = Event(FENCE, FENCE.touched, ())
 
 
 @pytest.mark.parametrize(
