@@ -164,7 +164,6 @@ def ran(kernel: Kernel, inputs: dict[str, Any], executor: Any) -> tuple[Any, ...
 
 
 RUNS = [(name, executor) for name in CASES for executor in ("reference", "fast")]
-RUNS.remove(("named barriers", "fast"))
 
 
 @pytest.mark.parametrize(("name", "executor"), RUNS)
