@@ -14,7 +14,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.barriers import NamedBarrier, Role
-from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import checked_fields
 
@@ -154,6 +154,11 @@ class Elementwise:
     destination: str
     value: Expression
     gathers: tuple[tuple[str, Layout], ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The fragments that are read, each once."""
+        return tuple(dict.fromkeys(x.fragment for x in leaves(self.value) if isinstance(x, Slot)))
 
 
 @checked_fields
