@@ -13,7 +13,9 @@ from pycute_xe.costing.own import AnyFigures, with_own
 from pycute_xe.costing.roofline import roofline
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.errors import plural
-from pycute_xe.kernel import If, Kernel, Load, Loop, Prefetch, Statement
+from pycute_xe.kernel import Kernel, Loop
+from pycute_xe.kernel.ir.effects import MemoryAccess
+from pycute_xe.kernel.ir.visiting import visit
 from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.signatures import typed
 from pycute_xe.typing import glance, shown
@@ -299,7 +301,7 @@ def _unknown(estimate: Cost) -> tuple[str, ...]:
 def _undecided(kernel: Kernel, ahead: tuple[Ahead, ...]) -> list[str]:
     """The operands that are prefetched, of which no interval says whether that is in time."""
     decided = {one.operand for one in ahead if one.in_time is not None}
-    prefetched = (one.operand for one in kernel.statements() if isinstance(one, Prefetch))
+    prefetched = (name for one in kernel.statements() for name in one.touched.prefetched)
     return [name for name in dict.fromkeys(prefetched) if name not in decided]
 
 
@@ -389,7 +391,7 @@ def aheads(
     loaded in the loop that prefetches it, or a loop whose trips depend on tables, is left out.
     """
     statements = [*kernel.statements()]
-    if not any(isinstance(one, Prefetch) for one in statements):
+    if not any(one.touched.prefetched for one in statements):
         return None
     out: dict[str, Ahead] = {}
     for loop in (one for one in statements if isinstance(one, Loop)):
@@ -407,25 +409,18 @@ def aheads(
 
 def _distances(loop: Loop) -> Iterator[tuple[str, int]]:
     """Yield each operand that a loop prefetches and loads, and how many trips lie between."""
-    inside = [*_inside(loop.body)]
-    for one in inside:
-        if not isinstance(one, Prefetch):
-            continue
-        for other in inside:
-            if isinstance(other, Load) and other.operand == one.operand:
-                trips = _trips(one, other, loop.var)
+    accesses = [one.effects.memory for one in visit(loop.body) if not one.loops]
+    prefetches = [access for access in accesses if access is not None and access.prefetches]
+    loads = [access for access in accesses if access is not None and access.fills]
+    for prefetch in prefetches:
+        for load in loads:
+            if load.operand == prefetch.operand:
+                trips = _trips(prefetch, load, loop.var)
                 if trips is not None:
-                    yield one.operand, trips
+                    yield prefetch.operand, trips
 
 
-def _inside(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for one in body:
-        yield one
-        if isinstance(one, If):
-            yield from _inside(one.body)
-
-
-def _trips(prefetch: Prefetch, load: Load, var: str) -> int | None:
+def _trips(prefetch: MemoryAccess, load: MemoryAccess, var: str) -> int | None:
     """Return by how many trips two indices differ; None where they differ otherwise."""
     trips: int | None = None
     for ahead, here in zip(prefetch.at, load.at, strict=True):

@@ -18,26 +18,16 @@ from pycute_xe.arch import Surface, Target
 from pycute_xe.executing.counting import Work, work_done
 from pycute_xe.executing.space import anchors
 from pycute_xe.executing.surfaces import plan
-from pycute_xe.kernel import (
-    AtomicStore,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    NamedWait,
-    Prefetch,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import If, Kernel, Loop, Statement
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.kernel.ir.operands import shape_of
 
 __all__ = ["Closed", "closed_work"]
 
 Interval: TypeAlias = "tuple[int, int]"
 Intervals: TypeAlias = "dict[str, Interval]"
-_COPYING = (Prefetch, Load, Store, AtomicStore)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +181,8 @@ class Closed:
 
     @cached_property
     def _reached(self) -> tuple[tuple[str, int | None], ...]:
-        copying = [one.statement for one in self.counted]
-        reached = ((s.operand, s.modes[s.copy.y_mode]) for s in copying if isinstance(s, _COPYING))
+        accesses = (one.statement.touched.memory for one in self.counted)
+        reached = ((m.operand, m.modes[m.copy.y_mode]) for m in accesses if m is not None)
         return tuple(dict.fromkeys(reached))
 
     def _bytes(
@@ -204,10 +194,10 @@ class Closed:
         times: int,
     ) -> int:
         """Return the bytes inside the surfaces, those of shared memory as they are."""
-        statement = one.statement
-        if one.reach is None or not isinstance(statement, _COPYING):
+        memory = one.statement.touched.memory
+        if one.reach is None or memory is None:
             return one.many.nbytes * times // one.many.times
-        surface = surfaces[statement.operand, statement.modes[statement.copy.y_mode]]
+        surface = surfaces[memory.operand, memory.modes[memory.copy.y_mode]]
         x, y = one.reach
         wide = x.inside(intervals, sizes, surface.width)
         high = y.inside(intervals, sizes, surface.height)
@@ -270,22 +260,22 @@ def _one(
     enclosing: tuple[Bounded | Condition, ...],
     variables: frozenset[str],
 ) -> Counted | None:
-    many = kernel.subgroups
-    if isinstance(statement, NamedWait):
-        many *= statement.barrier.consumers
+    many, touched = kernel.subgroups, statement.touched
+    if (named := touched.named) is not None and named.waits:
+        many *= named.barrier.consumers
     work = work_done(kernel, statement, many)
-    if not isinstance(statement, _COPYING):
+    if touched.memory is None:
         return Counted(statement, enclosing, work, None)
-    reach = _reach(statement, kernel, variables)
+    reach = _reach(touched.memory, kernel, variables)
     return None if reach is None else Counted(statement, enclosing, work, reach)
 
 
 def _reach(
-    statement: Prefetch | Load | Store | AtomicStore, kernel: Kernel, variables: frozenset[str]
+    memory: MemoryAccess, kernel: Kernel, variables: frozenset[str]
 ) -> tuple[Copied, Copied] | None:
-    copy, y_mode = statement.copy, statement.modes[statement.copy.y_mode]
-    x = _linear(statement.at[kernel.operand(statement.operand).contiguous], variables)
-    y = _linear(Index() if y_mode is None else statement.at[y_mode], variables)
+    copy, y_mode = memory.copy, memory.modes[memory.copy.y_mode]
+    x = _linear(memory.at[kernel.operand(memory.operand).contiguous], variables)
+    y = _linear(Index() if y_mode is None else memory.at[y_mode], variables)
     if x is None or y is None or x.names & y.names or SUBGROUP_INDEX in x.names | y.names:
         return None
     starts = anchors(copy).reshape(-1, len(copy.tiler_mn))

@@ -19,7 +19,7 @@ from pycute_xe.costing.closed import Closed, closed_work
 from pycute_xe.errors import InputError, LegalityError, quoted
 from pycute_xe.executing.counting import Work, work_of
 from pycute_xe.executing.space import anchors, given, grid_space
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import Fragment, Kernel
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import reorder_moves
@@ -160,9 +160,8 @@ class KernelFacts:
                 fetched += work.nbytes * part // whole
             for name, count in step.items():
                 did[name] += count * work.times
-        of_mma = [
-            (w.dpas, w.statement.mma.atom.op) for w in every if isinstance(w.statement, ir.Mma)
-        ]
+        products = ((work.dpas, work.statement.touched.product) for work in every)
+        of_mma = [(dpas, one.mma.atom.op) for dpas, one in products if one is not None]
         if self.closed is None:
             grid = grid_space(kernel, sizes, given("cost", kernel, inputs))
             groups = grid.size // kernel.subgroups
@@ -267,13 +266,12 @@ def _each(
 
 def _fetched(statement: ir.Statement, those: list[int] | None) -> tuple[int, int]:
     """The share of its bytes that a core brings: what its subgroups load alike counts once."""
-    if not isinstance(statement, (ir.Load, ir.Store, ir.AtomicStore)):
+    memory = statement.touched.memory
+    if memory is None or memory.prefetches:
         return 0, 1
-    if not isinstance(statement, ir.Load) or any(
-        SUBGROUP_INDEX in index.names for index in statement.at
-    ):
+    if not memory.fills or any(SUBGROUP_INDEX in index.names for index in memory.at):
         return 1, 1
-    places = anchors(statement.copy)
+    places = anchors(memory.copy)
     if those is not None:
         places = places[[number for number in those if number < len(places)]]
     blocks = places.reshape(-1, places.shape[2])
@@ -282,25 +280,24 @@ def _fetched(statement: ir.Statement, those: list[int] | None) -> tuple[int, int
 
 def _steps(kernel: Kernel, statement: ir.Statement) -> dict[str, int]:
     """Instructions on registers, each of 16 elements, by what they do, for one execution."""
-    match statement:
-        case ir.Convert(source, destination):
-            return _converted(kernel, source, destination)
-        case ir.Reorder(source, destination):
-            of, to = kernel.fragment(source), kernel.fragment(destination)
-            if of.value_type != to.value_type:
-                return _converted(kernel, source, destination)
-            return {"move": count} if (count := reorder_moves(kernel, statement)) else {}
-        case ir.Map(destination, value):
-            count = -(-kernel.fragment(destination).elements // 16)
-            return {"function": count * _operations(value)}
-        case _:
-            return {}
+    move, elementwise = statement.touched.move, statement.touched.elementwise
+    steps = Counter[str]()
+    if move is not None and not move.how:
+        source, destination = map(kernel.fragment, (move.source, move.destination))
+        if move.slots is not None and source.value_type == destination.value_type:
+            steps["move"] += reorder_moves(kernel, move)
+        else:
+            steps[_conversion(source, destination)] += -(-destination.elements // 16)
+    if elementwise is not None:
+        count = -(-kernel.fragment(elementwise.destination).elements // 16)
+        steps["function"] += count * _operations(elementwise.value)
+    return steps
 
 
-def _converted(kernel: Kernel, source: str, destination: str) -> dict[str, int]:
-    of, to = (kernel.fragment(name).value_type for name in (source, destination))
-    step = "widen" if of.kind != "float" and to.kind == "float" else "convert"
-    return {step: -(-kernel.fragment(destination).elements // 16)}
+def _conversion(source: Fragment, destination: Fragment) -> str:
+    """Return what the steps of a conversion are counted as."""
+    is_widening = source.value_type.kind != "float" and destination.value_type.kind == "float"
+    return "widen" if is_widening else "convert"
 
 
 def _operations(value: Expression) -> int:

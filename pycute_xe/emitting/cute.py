@@ -21,6 +21,7 @@ from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Kernel, Meanings, Operand
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import MemoryAccess, RegisterMove
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot
 from pycute_xe.kernel.spec.functions import function
 from pycute_xe.layout import Layout
@@ -179,8 +180,8 @@ def claims(parts: Parts) -> Iterator[str]:
     for fragment in parts.kernel.fragments:
         count = f"decltype(size(std::declval<{fragment.name}_t>().layout()))::value"
         yield _line(f"{count} == {fragment.slots}", f"values of {fragment.name}")
-    for reorder in parts.reorders():
-        yield _of_reorder(reorder)
+    for move, slots in parts.reorders():
+        yield _of_reorder(move, slots)
 
 
 def _of_mma(mma: TiledMma, name: str) -> Iterator[str]:
@@ -209,10 +210,10 @@ def _of_copy(copy: TiledCopy, name: str) -> Iterator[str]:
     yield _same(f"typename {name}::TiledLayout_TV", copy.layout_tv_tiled, name)
 
 
-def _of_reorder(statement: ir.Reorder) -> str:
-    names = f"{statement.source}_t, {statement.destination}_t"
-    text = f"same<reordered<{names}>, {coalesce(statement.slots).to_cpp()}>"
-    return _line(text, f"reorder {statement.source} -> {statement.destination}")
+def _of_reorder(move: RegisterMove, slots: Layout) -> str:
+    names = f"{move.source}_t, {move.destination}_t"
+    text = f"same<reordered<{names}>, {coalesce(slots).to_cpp()}>"
+    return _line(text, f"reorder {move.source} -> {move.destination}")
 
 
 def _same(actual: str, claimed: Layout, of: str) -> str:
@@ -272,12 +273,12 @@ class CuteWriter(Writer):
             return fragment
         return f"viewed<{fragment}_t, {role.fragment()}>({fragment})"
 
-    def tile(self, statement: ir.Load | ir.Store | ir.Prefetch) -> str:
-        """Return the coordinates of the tile that a copy moves."""
-        name = self.parts.copies[statement.copy, statement.operand]
-        places = [statement.at[m] if m is not None else Index() for m in statement.modes]
+    def copied(self, memory: MemoryAccess) -> tuple[str, str]:
+        """Return the name of a copy, and the coordinates of the tile that it moves."""
+        name = self.parts.copies[memory.copy, memory.operand]
+        places = [memory.at[m] if m is not None else Index() for m in memory.modes]
         at = ", ".join(map(plain_text, places))
-        return f"tile_at(c{name}, typename {name}::Tiler_MN{{}}, make_coord({at}))"
+        return name, f"tile_at(c{name}, typename {name}::Tiler_MN{{}}, make_coord({at}))"
 
 
 @CUTE.of(ir.Fill)
@@ -287,21 +288,26 @@ def _(writer: CuteWriter, statement: ir.Fill) -> None:
     writer.put(f"fill({statement.fragment}, {cpp}({value}));")
 
 
-@CUTE.of(ir.Load, ir.Store)
-def _(writer: CuteWriter, statement: ir.Load | ir.Store) -> None:
-    name = writer.parts.copies[statement.copy, statement.operand]
-    role = writer.parts.of_copy(statement.copy, statement.operand)
-    registers, tile = writer.viewed(statement.fragment, role), writer.tile(statement)
-    if isinstance(statement, ir.Load):
-        writer.put(f"copy(use{name}, thr{name}.partition_S({tile}), {registers});")
-    else:
-        writer.put(f"copy(use{name}, {registers}, thr{name}.partition_D({tile}));")
+@CUTE.of(ir.Load)
+def _(writer: CuteWriter, statement: ir.Load) -> None:
+    memory = statement.access
+    registers = writer.viewed(memory.fragment, writer.parts.of_copy(memory))
+    name, tile = writer.copied(memory)
+    writer.put(f"copy(use{name}, thr{name}.partition_S({tile}), {registers});")
+
+
+@CUTE.of(ir.Store)
+def _(writer: CuteWriter, statement: ir.Store) -> None:
+    memory = statement.access
+    registers = writer.viewed(memory.fragment, writer.parts.of_copy(memory))
+    name, tile = writer.copied(memory)
+    writer.put(f"copy(use{name}, {registers}, thr{name}.partition_D({tile}));")
 
 
 @CUTE.of(ir.Prefetch)
 def _(writer: CuteWriter, statement: ir.Prefetch) -> None:
-    name = writer.parts.copies[statement.copy, statement.operand]
-    writer.put(f"prefetch(use{name}, thr{name}.partition_S({writer.tile(statement)}));")
+    name, tile = writer.copied(statement.access)
+    writer.put(f"prefetch(use{name}, thr{name}.partition_S({tile}));")
 
 
 @CUTE.of(ir.Reorder)
@@ -333,10 +339,14 @@ def _(writer: CuteWriter, statement: ir.Mma) -> None:
     writer.put(f"gemm({parts.mmas[mma]}{{}}, {a}, {b}, {c});")
 
 
-@CUTE.of(ir.BarrierArrive, ir.BarrierWait)
-def _(writer: CuteWriter, statement: ir.Statement) -> None:
-    half = "arrive" if isinstance(statement, ir.BarrierArrive) else "wait"
-    writer.put(f"barrier_{half}(ScopeWorkgroup);")
+@CUTE.of(ir.BarrierArrive)
+def _(writer: CuteWriter, _statement: ir.BarrierArrive) -> None:
+    writer.put("barrier_arrive(ScopeWorkgroup);")
+
+
+@CUTE.of(ir.BarrierWait)
+def _(writer: CuteWriter, _statement: ir.BarrierWait) -> None:
+    writer.put("barrier_wait(ScopeWorkgroup);")
 
 
 @CUTE.of(ir.Loop)
@@ -430,17 +440,14 @@ def _stride(operand: Operand, mode: int) -> str:
 def _copy(kernel: Kernel, key: tuple[TiledCopy, str], name: str) -> list[str]:
     """The lines that make a copy of a tensor, its part for a work-item, and its coordinates."""
     copy, operand = key[0], kernel.operand(key[1])
-    uses = [
-        s
-        for s in kernel.statements()
-        if isinstance(s, (ir.Load, ir.Store, ir.Prefetch)) and (s.copy, s.operand) == key
-    ]
+    accesses = (statement.touched.memory for statement in kernel.statements())
+    uses = [m for m in accesses if m is not None and (m.copy, m.operand) == key]
     modes = uses[0].modes
     rest = [m for m in range(len(operand.modes)) if m not in modes]
-    first = [tuple(s.at[m] for m in rest) for s in uses]
+    first = [tuple(use.at[m] for m in rest) for use in uses]
     known = {*kernel.sizes, *(var for var, _ in kernel.grid)}
     fixed = all(index.names <= known for index in first[0])
-    if any(s.modes != modes for s in uses) or len(set(first)) > 1 or not fixed:
+    if any(use.modes != modes for use in uses) or len(set(first)) > 1 or not fixed:
         raise KernelError(
             "emit",
             {"kernel": kernel.name, "operand": operand.name},

@@ -15,7 +15,8 @@ from pycute_xe.atom import (
 from pycute_xe.atom.block2d_copy import BLOCK_2D_COPIES
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.facts import rows
-from pycute_xe.kernel import Convert, Kernel, Load, Map, Mma, Prefetch, Reorder, Statement, Store
+from pycute_xe.kernel import Kernel, Touched
+from pycute_xe.kernel.ir.effects import MemoryAccess, RegisterMove
 from pycute_xe.layout import Layout
 from pycute_xe.notation import cpp_tree
 from pycute_xe.numeric import Numeric
@@ -48,24 +49,24 @@ class Parts:
         self.mmas: dict[TiledMma, str] = {}
         self.copies: dict[tuple[TiledCopy, str], str] = {}
         self.roles: dict[str, Role] = {}
-        statements = tuple(kernel.statements())
-        for statement in statements:
-            if isinstance(statement, Mma):
-                self.mmas.setdefault(statement.mma, _free("Mma", self.mmas.values()))
-        for statement in statements:
-            if isinstance(statement, (Load, Store, Prefetch)):
-                kind = type(statement).__name__.replace("Load", "Copy").replace("Store", "Copy")
-                name = _free(f"{kind}{statement.operand}", self.copies.values())
-                self.copies.setdefault((statement.copy, statement.operand), name)
-        self._find_roles(statements)
+        effects = tuple(statement.touched for statement in kernel.statements())
+        for touched in effects:
+            if (product := touched.product) is not None:
+                self.mmas.setdefault(product.mma, _free("Mma", self.mmas.values()))
+        for touched in effects:
+            if (memory := touched.memory) is not None:
+                kind = "Prefetch" if memory.prefetches else "Copy"
+                name = _free(f"{kind}{memory.operand}", self.copies.values())
+                self.copies.setdefault((memory.copy, memory.operand), name)
+        self._find_roles(effects)
 
     def of_mma(self, mma: TiledMma, operand: Literal["A", "B", "C"]) -> Role:
         """Return the role of an operand of a tiled MMA."""
         return Role(self.mmas[mma], operand, mma.operand_tile(operand))
 
-    def of_copy(self, copy: TiledCopy, operand: str) -> Role:
+    def of_copy(self, memory: MemoryAccess) -> Role:
         """Return the role of the registers of a tiled copy."""
-        name = self.copies[copy, operand]
+        copy, name = memory.copy, self.copies[memory.copy, memory.operand]
         return Role(name, "S" if copy.op.is_store else "D", copy.tiler_mn)
 
     def type_of(self, role: Role) -> Numeric:
@@ -75,18 +76,18 @@ class Parts:
                 return mma.atom.operand_type(role.side)
         return next(c.value_type for (c, _), name in self.copies.items() if name == role.of)
 
-    def _find_roles(self, statements: tuple[Statement, ...]) -> None:
+    def _find_roles(self, effects: tuple[Touched, ...]) -> None:
         """Loads and MMAs give a fragment its role, then what is computed of such, then stores."""
-        roles = [*self._loaded(statements), *self._multiplied(statements)]
+        roles = [*self._loaded(effects), *self._multiplied(effects)]
         for fragment, role in roles:
             self.roles.setdefault(fragment, role)
-        for _ in statements:
-            for fragment, other in self._alike(statements):
+        for _ in effects:
+            for fragment, other in self._alike(effects):
                 if other in self.roles:
                     self.roles.setdefault(fragment, self.roles[other])
-        for s in statements:
-            if isinstance(s, Store):
-                self.roles.setdefault(s.fragment, self.of_copy(s.copy, s.operand))
+        for touched in effects:
+            if (memory := touched.memory) is not None and memory.stores:
+                self.roles.setdefault(memory.fragment, self.of_copy(memory))
         for fragment in self.kernel.fragments:
             self._demand_role(fragment.name)
 
@@ -99,34 +100,37 @@ class Parts:
                 'load it, store it or multiply it, or emit(kernel, "opencl")',
             )
 
-    def _loaded(self, statements: tuple[Statement, ...]) -> Iterator[tuple[str, Role]]:
-        for s in statements:
-            if isinstance(s, Load):
-                yield s.fragment, self.of_copy(s.copy, s.operand)
+    def _loaded(self, effects: tuple[Touched, ...]) -> Iterator[tuple[str, Role]]:
+        for touched in effects:
+            if (memory := touched.memory) is not None and memory.fills:
+                yield memory.fragment, self.of_copy(memory)
 
-    def _multiplied(self, statements: tuple[Statement, ...]) -> Iterator[tuple[str, Role]]:
-        for s in statements:
-            if isinstance(s, Mma):
-                yield s.accumulator, self.of_mma(s.mma, "C")
-                yield s.a, self.of_mma(s.mma, "A")
-                yield s.b, self.of_mma(s.mma, "B")
+    def _multiplied(self, effects: tuple[Touched, ...]) -> Iterator[tuple[str, Role]]:
+        for touched in effects:
+            if (product := touched.product) is not None:
+                yield product.accumulator, self.of_mma(product.mma, "C")
+                yield product.a, self.of_mma(product.mma, "A")
+                yield product.b, self.of_mma(product.mma, "B")
 
-    def _alike(self, statements: tuple[Statement, ...]) -> Iterator[tuple[str, str]]:
-        for s in statements:
-            if isinstance(s, Convert):
-                yield s.destination, s.source
-                yield s.source, s.destination
-            elif isinstance(s, Map):
-                gathered = {name for name, _ in s.gathers}
-                for source in s.sources:
+    def _alike(self, effects: tuple[Touched, ...]) -> Iterator[tuple[str, str]]:
+        """Yield pairs of fragments whose elements have the same places, each pair both ways."""
+        for touched in effects:
+            if (move := touched.move) is not None and move.slots is None:
+                yield move.destination, move.source
+                yield move.source, move.destination
+            if (elementwise := touched.elementwise) is not None:
+                gathered = {name for name, _ in elementwise.gathers}
+                for source in elementwise.sources:
                     if source not in gathered:
-                        yield s.destination, source
-                        yield source, s.destination
+                        yield elementwise.destination, source
+                        yield source, elementwise.destination
 
-    def reorders(self) -> Iterator[Reorder]:
-        """Yield the reorders, each once."""
-        statements = (s for s in self.kernel.statements() if isinstance(s, Reorder))
-        yield from dict.fromkeys(statements)
+    def reorders(self) -> Iterator[tuple[RegisterMove, Layout]]:
+        """Yield the moves to places of their own, each once, and where they go."""
+        moves = dict.fromkeys(statement.touched.move for statement in self.kernel.statements())
+        for move in moves:
+            if move is not None and move.slots is not None and not move.how:
+                yield move, move.slots
 
     def mma_cpp(self, mma: TiledMma) -> str:
         """Return the C++ type of a tiled MMA as users write it."""

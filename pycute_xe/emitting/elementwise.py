@@ -26,8 +26,9 @@ from pycute_xe.emitting.instructions import (
 )
 from pycute_xe.emitting.masks import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Reorder, Slot
+from pycute_xe.kernel import Element, Expression, Fill, Kernel, Map, Slot
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.ir.effects import Elementwise
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
 from pycute_xe.numeric import Numeric, Row, as_numeric, is_exact
@@ -380,14 +381,15 @@ def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]
         at += count
 
 
-def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> Iterator[list[Alu]]:
+def converted(
+    registers: Registers, source_name: str, target_name: str, to: Ints
+) -> Iterator[list[Alu]]:
     """Yield the instructions of a conversion for 16 elements each: nearest even, saturated.
 
     Element ``i`` of the source goes to ``to[i]`` without moves of its own: see `passes`.
     Raises `KernelError` where no regions do that.
     """
-    source = registers.fragment(statement.source)
-    target = registers.fragment(statement.destination)
+    source, target = registers.fragment(source_name), registers.fragment(target_name)
     kind = kind_of(target.value_type, target.name)
     view, types = registers.view(target.name, kind), (source.value_type, target.value_type)
     groups = passes(to.tolist(), source.value_type.bits, target.value_type.bits)
@@ -405,13 +407,13 @@ def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> I
         yield write.out
 
 
-def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[list[Alu]]:
-    """Yield the instructions of an elementwise statement, 16 elements at a time.
+def mapped(kernel: Kernel, registers: Registers, each: Map | Elementwise) -> Iterator[list[Alu]]:
+    """Yield the instructions that compute each element of a fragment, 16 elements at a time.
 
     Raises `KernelError` for destinations other than f32, for functions without a formula here, and
     for gathers that no region reads.
     """
-    target = registers.fragment(statement.destination)
+    target = registers.fragment(each.destination)
     numeric = target.value_type
     kind = numeric.row.visa
     if kind not in ("f", "hf", "bf"):
@@ -421,21 +423,21 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[lis
             f"elementwise statements are emitted in f32, {target.name} is {numeric}",
             "compute in f32 and convert",
         )
-    gathers = {name: table(by) for name, by in statement.gathers}
+    gathers = {name: table(by) for name, by in each.gathers}
     for at in range(0, target.elements, LANES):
         places = {
             name: gathers[name][at : at + LANES] if name in gathers else np.arange(at, at + LANES)
-            for name in statement.sources
+            for name in each.sources
         }
         write = _Write(registers, kernel, places, at)
         to = place(registers.view(target.name, kind), kind, at, None)
-        mask = _mask(registers, statement.value, numeric)
+        mask = _mask(registers, each.value, numeric)
         if mask is not None:
             write.masked(*mask, place(registers.view(target.name, "uw"), "uw", at, None))
         elif is_exact(as_numeric("f32"), numeric):
-            write.into(statement.value, to)
+            write.into(each.value, to)
         else:
-            write.rounding(statement.value, numeric, to)
+            write.rounding(each.value, numeric, to)
         yield write.out
 
 

@@ -22,7 +22,6 @@ from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.signatures import shortly, typed
 
@@ -246,17 +245,18 @@ def _writer(to: str, device: Device) -> Callable[[Kernel], str]:
 def _demand_compiled(kernel: Kernel) -> None:
     """Refuse what the compiler behind every language here gets wrong or cannot say."""
     for statement in kernel.statements():
-        if isinstance(statement, (ir.Await, ir.Signal)):
+        counter, named = statement.touched.counter, statement.touched.named
+        if counter is not None and (counter.least is not None or not counter.into):
             raise KernelError(
                 "emit",
                 {"kernel": kernel.name, "statement": type(statement).__name__},
                 "in no language here can a work-group wait for another one",
                 "use scheduled(fixup=False), or split_k, which adds by atomics",
             )
-        if isinstance(statement, (NamedArrive, NamedWait)):
+        if named is not None:
             raise KernelError(
                 "emit",
-                {"kernel": kernel.name, "barrier": statement.barrier},
+                {"kernel": kernel.name, "barrier": named.barrier},
                 "the graphics compiler gives a kernel with named barriers a wrong number of them",
                 "use BarrierArrive and BarrierWait, as slm_gemm does",
             )

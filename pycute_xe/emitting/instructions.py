@@ -16,7 +16,7 @@ from pycute_xe.arch.regions import GRF, SPAN, Move, Region, moves, moves_from, r
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import KernelError
 from pycute_xe.facts import rows
-from pycute_xe.kernel import Fragment, Kernel, Load
+from pycute_xe.kernel import Fragment, Kernel
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.weaving import woven
@@ -489,16 +489,17 @@ def _room(kernel: Kernel, fragment: Fragment) -> int:
     """Whole registers of a fragment, and of the padding that a message writes behind it."""
     room = -(-fragment.elements * fragment.value_type.bits // 8)
     for statement in kernel.statements():
-        if isinstance(statement, Load) and statement.fragment == fragment.name:
-            atom = statement.copy.block
+        memory = statement.touched.memory
+        if memory is not None and memory.fills and memory.fragment == fragment.name:
+            atom = memory.copy.block
             image = atom.register_tv.elements * atom.value_type.bits // 8
             step = atom.values * 16 * atom.value_type.bits // 8
-            if step % grf_bytes() and statement.copy.messages > 1:
+            if step % grf_bytes() and memory.copy.messages > 1:
                 raise KernelError(
                     "emit",
-                    {"fragment": fragment, "copy": statement.copy},
+                    {"fragment": fragment, "copy": memory.copy},
                     f"a message fills {step} bytes, the next one would not start at a register",
                     "use blocks that fill whole registers",
                 )
-            room = max(room, (statement.copy.messages - 1) * step + image)
+            room = max(room, (memory.copy.messages - 1) * step + image)
     return -(-room // grf_bytes()) * grf_bytes()

@@ -21,6 +21,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.spec.functions import reduction
 
 __all__ = ["LOWERED"]
@@ -230,15 +231,20 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reorder) -> Instr
         yield from chain(*_reordered(registers, statement))
 
 
-def _reordered(registers: asm.Registers, statement: ir.Reorder) -> Iterator[list[asm.Alu]]:
+def _reordered(
+    registers: asm.Registers, reorder: ir.Reorder | RegisterMove
+) -> Iterator[list[asm.Alu]]:
     """Yield the instructions of a reorder, together those that write some elements."""
-    source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
-    slots = table(statement.slots).reshape(-1)
+    names = reorder.source, reorder.destination
+    source, target = map(registers.fragment, names)
+    slots = np.arange(source.elements)
+    if reorder.slots is not None:
+        slots = table(reorder.slots).reshape(-1)
     if source.value_type != target.value_type:
-        yield from converted(registers, statement, slots)
+        yield from converted(registers, *names, slots)
         return
     moves = asm.moves(slots.tolist(), target.value_type.bits, target.elements)
-    yield from ([one] for one in _moved(registers, statement, moves))
+    yield from ([one] for one in _moved(registers, *names, moves))
 
 
 @LOWERED.of(ir.Map)
@@ -251,24 +257,25 @@ def _(kernel: Kernel, registers: asm.Registers, statement: ir.Map) -> Instructio
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Part) -> Instructions:
     places = statement.first + table(statement.slots).reshape(-1)
     bits = registers.fragment(statement.source).value_type.bits
-    yield from _moved(registers, statement, asm.moves_from(places.tolist(), bits))
+    names = statement.source, statement.destination
+    yield from _moved(registers, *names, asm.moves_from(places.tolist(), bits))
 
 
 def _moved(
-    registers: asm.Registers, statement: ir.Reorder | ir.Part, moves: list[asm.Move]
+    registers: asm.Registers, source: str, destination: str, moves: list[asm.Move]
 ) -> Iterator[asm.Alu]:
     for move in moves:
         kind = _UNSIGNED[move.bytes]
-        to = registers.view(statement.destination, kind)
-        source = registers.view(statement.source, kind)
-        read = asm.place(source, kind, move.source, move.region)
+        to = registers.view(destination, kind)
+        read = asm.place(registers.view(source, kind), kind, move.source, move.region)
         yield asm.Alu("mov", move.count, asm.place(to, kind, move.to, None, move.stride), (read,))
 
 
 @LOWERED.of(ir.Convert)
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Convert) -> Instructions:
     slots = 16 * registers.fragment(statement.source).slots
-    return chain(*converted(registers, statement, np.arange(slots)))
+    names = statement.source, statement.destination
+    return chain(*converted(registers, *names, np.arange(slots)))
 
 
 @LOWERED.of(ir.Reduce)
@@ -281,14 +288,33 @@ def _(_kernel: Kernel, _registers: asm.Registers, _statement: ir.Statement) -> I
     yield asm.Fencing()
 
 
-@LOWERED.of(ir.BarrierArrive, ir.BarrierWait)
-def _(_kernel: Kernel, _registers: asm.Registers, statement: ir.Statement) -> Instructions:
-    yield asm.Barrier("signal" if isinstance(statement, ir.BarrierArrive) else "wait")
+@LOWERED.of(ir.BarrierArrive)
+def _(_kernel: Kernel, _registers: asm.Registers, _statement: ir.Statement) -> Instructions:
+    yield asm.Barrier("signal")
 
 
-LOWERED.of(ir.Prefetch, ir.Load, ir.Store)(messages)
-LOWERED.of(ir.AtomicStore)(additions)
-LOWERED.of(ir.SharedLoad, ir.SharedStore)(shared_accesses)
+@LOWERED.of(ir.BarrierWait)
+def _(_kernel: Kernel, _registers: asm.Registers, _statement: ir.Statement) -> Instructions:
+    yield asm.Barrier("wait")
+
+
+@LOWERED.of(ir.Prefetch, ir.Load, ir.Store)
+def _(
+    kernel: Kernel, registers: asm.Registers, statement: ir.Prefetch | ir.Load | ir.Store
+) -> Instructions:
+    return messages(kernel, registers, statement.access)
+
+
+@LOWERED.of(ir.AtomicStore)
+def _(kernel: Kernel, registers: asm.Registers, statement: ir.AtomicStore) -> Instructions:
+    return additions(kernel, registers, statement.access)
+
+
+@LOWERED.of(ir.SharedLoad, ir.SharedStore)
+def _(
+    kernel: Kernel, registers: asm.Registers, statement: ir.SharedLoad | ir.SharedStore
+) -> Instructions:
+    return shared_accesses(kernel, registers, statement.access, statement.fragment)
 
 
 @LOWERED.of(ir.Mma)

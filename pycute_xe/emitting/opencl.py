@@ -23,7 +23,7 @@ from pycute_xe.emitting.writer import (
     group_numbers,
     pitch_name,
 )
-from pycute_xe.kernel import Kernel, Meanings, Operand
+from pycute_xe.kernel import Kernel, Meanings, Operand, Touched
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
 
@@ -256,9 +256,7 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
         *group_numbers(kernel),
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
-    if writer.lanes > 1 and any(
-        isinstance(s, ir.AtomicStore) or s.touched.shared is not None for s in kernel.statements()
-    ):
+    if writer.lanes > 1 and any(_by_lanes(s.touched) for s in kernel.statements()):
         places.append(f"const int {asm.LANE} = get_sub_group_local_id();")
     if kernel.shared:
         places.append(f"XE_SHARED({shared_room(kernel)[1]});")
@@ -280,6 +278,12 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
             "",
         ]
     )
+
+
+def _by_lanes(touched: Touched) -> bool:
+    """Whether messages have an address for each lane: additions, and those to shared memory."""
+    memory = touched.memory
+    return touched.shared is not None or (memory is not None and memory.adds)
 
 
 BEFORE = -1

@@ -89,10 +89,11 @@ def _sent(
 ) -> Iterator[_Sent]:
     """Yield the messages of a body in order, without those of loops inside it."""
     for i, statement in enumerate(body, 1):
+        memory = statement.touched.memory
         if isinstance(statement, ir.If):
             yield from _sent(kernel, registers, loop, statement.body, number * len(body) + i)
-        elif isinstance(statement, (ir.Prefetch, ir.Load, ir.Store)):
-            for message in messages(kernel, registers, statement):
+        elif memory is not None and not memory.adds:  # additions have an address for each lane
+            for message in messages(kernel, registers, memory):
                 yield _Sent(message, number, _trip(message, loop))
 
 
@@ -107,8 +108,8 @@ def _trip(message: asm.Message, loop: ir.Loop) -> tuple[int, int] | None:
     by = [dict(index.terms).get(var, 0) for index in (message.x, message.y)]
     moved = zip((message.x, message.y), by, strict=True)
     fixed = [*message.surface.at, *(index - Index(var) * c for index, c in moved)]
-    taken = {s.into for s in walk(loop.body) if isinstance(s, ir.FetchAdd)}
-    changed = (looked.operand in taken for index in fixed for looked in index.looked_up)
+    written = {name for s in walk(loop.body) for name in s.touched.to_memory}
+    changed = (looked.operand in written for index in fixed for looked in index.looked_up)
     return None if any(var in i.names for i in fixed) or any(changed) else (by[0], by[1])
 
 

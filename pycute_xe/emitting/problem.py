@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycute_xe.arch.rules import rules
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Kernel, Mma, Operand
+from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.kernel.probes import tolerance_of
 from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import AnyClaim, Claim, Specification
@@ -52,7 +52,8 @@ def tolerance(kernel: Kernel, claim: AnyClaim) -> float:
 def numbers(kernel: Kernel, operand: Operand) -> range | tuple[float, ...]:
     """Return numbers of an operand's type of which sums are exact."""
     kind = operand.value_type
-    sums = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
+    products = (statement.touched.product for statement in kernel.statements())
+    sums = {product.mma.atom.op.C for product in products if product is not None}
     if kind.kind != "float":
         low, high = bounds(kind)
         most = 128 if all(k.kind != "float" for k in sums) and sums else 8

@@ -14,9 +14,10 @@ from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, SharedLoad, SharedStore, Store
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.effects import MemoryAccess, SharedAccess
 from pycute_xe.kernel.spec.functions import REDUCTIONS
 
 __all__ = ["additions", "shared_accesses", "shared_room", "messages"]
@@ -24,22 +25,22 @@ __all__ = ["additions", "shared_accesses", "shared_room", "messages"]
 # ------------------------------------------------------------ copying
 # Where the messages of a tiled copy start, as indices with the subgroup in them.
 
-Copying = Prefetch | Load | Store | AtomicStore
 
-
-def messages(kernel: Kernel, registers: asm.Registers, statement: Copying) -> Iterator[asm.Message]:
+def messages(
+    kernel: Kernel, registers: asm.Registers, memory: MemoryAccess
+) -> Iterator[asm.Message]:
     """Yield the messages of a tiled copy in their order.
 
     Raises `KernelError` where a message starts inside one of its elements, and where no sum of a
     subgroup's part and a message's part says where it starts.
     """
-    copy, modes = statement.copy, statement.modes
-    operand = kernel.operand(statement.operand)
+    copy, modes = memory.copy, memory.modes
+    operand = kernel.operand(memory.operand)
     step = copy.atom.values * 16 * copy.value_type.bits // 8
     shared, own = _parts(copy)
     y_mode = modes[copy.y_mode]
     for j, offsets in enumerate(own):
-        at = list(statement.at)
+        at = list(memory.at)
         y = Index()
         for axis, mode in enumerate(modes):
             moved = shared[axis] + offsets[axis]
@@ -49,8 +50,8 @@ def messages(kernel: Kernel, registers: asm.Registers, statement: Copying) -> It
                 y = moved
         x = divided(at[operand.contiguous], copy.value_type.bits, copy.op.bits)
         register = ""
-        if not isinstance(statement, Prefetch):
-            register = registers.view(statement.fragment, "ud", j * step)
+        if not memory.prefetches:
+            register = registers.view(memory.fragment, "ud", j * step)
         y = y if y_mode is None else at[y_mode]
         others = (m not in (operand.contiguous, y_mode) for m in range(len(at)))
         fixed = tuple(i if other else Index() for i, other in zip(at, others, strict=True))
@@ -114,7 +115,7 @@ def shared_room(kernel: Kernel) -> tuple[dict[str, int], int]:
 
 
 def shared_accesses(
-    kernel: Kernel, registers: asm.Registers, statement: SharedLoad | SharedStore
+    kernel: Kernel, registers: asm.Registers, shared: SharedAccess, fragment: str
 ) -> Iterator[asm.Instruction]:
     """Yield the messages of a load from or a store to a shared array, whole registers first.
 
@@ -123,7 +124,7 @@ def shared_accesses(
     ones alone, each widened in a register. Raises `KernelError` for elements below a byte, and
     where no layout says where the elements of a subgroup or a register go.
     """
-    array = kernel.shared_array(statement.array)
+    array = kernel.shared_array(shared.array)
     bits = array.value_type.bits
     if bits not in (8, 16, 32):
         raise KernelError(
@@ -132,27 +133,25 @@ def shared_accesses(
             "shared elements are emitted of 8, 16 or 32 bits",
             "widen them",
         )
-    subgroup, own = _places(kernel, statement)
+    subgroup, own = _places(kernel, shared)
     joined = 32 // bits
-    if not _joins(own, subgroup + statement.at, joined):
+    if not _joins(own, subgroup + shared.at, joined):
         joined = 1
     own, unit = own[::joined], joined * bits // 8
-    start = (subgroup + statement.at) * (bits // 8) + shared_room(kernel)[0][array.name]
+    start = (subgroup + shared.at) * (bits // 8) + shared_room(kernel)[0][array.name]
     first = 0
     while first < own.size:
         at = start + int(own[first]) * (bits // 8)
         if unit == 4 and (count := _block(own[first:], joined, at)):
-            register = registers.view(statement.fragment, "ud", first * unit)
-            stores = isinstance(statement, SharedStore)
-            wide = count == _WIDEST
-            yield asm.Access(
-                stores, "d64" if wide else "d32", 1, register, at, count // 2 if wide else count
-            )
+            register = registers.view(fragment, "ud", first * unit)
+            size, vector = ("d64", count // 2) if count == _WIDEST else ("d32", count)
+            yield asm.Access(shared.stores, size, 1, register, at, vector)
             first += count
             continue
         mine = own[first : first + LANES]
-        lanes = digits((mine - mine[0]) * (bits // 8), asm.LANE, statement.array)
-        yield from _moved(registers, statement, first * unit, unit, mine.size, at + lanes)
+        lanes = digits((mine - mine[0]) * (bits // 8), asm.LANE, shared.array)
+        where = first * unit, unit, mine.size, at + lanes
+        yield from _moved(registers, fragment, shared.stores, *where)
         first += LANES
 
 
@@ -167,18 +166,18 @@ def _block(own: Ints, step: int, at: Index) -> int:
     return next((n for n in _BLOCKS if n <= run and (n < _WIDEST or aligned)), 0)
 
 
-def _places(kernel: Kernel, statement: SharedLoad | SharedStore) -> tuple[Index, Ints]:
+def _places(kernel: Kernel, shared: SharedAccess) -> tuple[Index, Ints]:
     """Return where a subgroup's elements begin, and what each adds."""
-    places = table(statement.places).reshape(-1, kernel.subgroups).T
+    places = table(shared.places).reshape(-1, kernel.subgroups).T
     base, own = places[:, 0], places[0] - places[0, 0]
     if not np.array_equal(places, base[:, None] + own[None]):
         raise KernelError(
             "emit",
-            {"array": statement.array},
+            {"array": shared.array},
             "the subgroups do not take like parts of it",
             "use a layout of (subgroup, element)",
         )
-    return digits(base, SUBGROUP_INDEX, statement.array), own
+    return digits(base, SUBGROUP_INDEX, shared.array), own
 
 
 def _joins(own: Ints, start: Index, count: int) -> bool:
@@ -197,21 +196,21 @@ def _joins(own: Ints, start: Index, count: int) -> bool:
 
 def _moved(
     registers: asm.Registers,
-    statement: SharedLoad | SharedStore,
+    fragment: str,
+    stores: bool,
     byte: int,
     unit: int,
     count: int,
     at: Index,
 ) -> Iterator[asm.Instruction]:
     """Yield one message, and the move beside it where elements are narrower than a dword."""
-    stores = isinstance(statement, SharedStore)
     if unit == 4:
-        register = registers.view(statement.fragment, "ud", byte)
+        register = registers.view(fragment, "ud", byte)
         yield asm.Access(stores, "d32", count, register, at)
         return
     size, kind = _NARROW[8 * unit]
     wide = registers.temporary(0, "ud")
-    view = registers.view(statement.fragment, kind)
+    view = registers.view(fragment, kind)
     access = asm.Access(stores, size, count, wide, at)
     along = asm.Region(1, 1, 0)
     if stores:
@@ -226,19 +225,19 @@ def _moved(
 
 
 def additions(
-    kernel: Kernel, registers: asm.Registers, statement: AtomicStore
+    kernel: Kernel, registers: asm.Registers, memory: MemoryAccess
 ) -> Iterator[asm.Instruction]:
     """Yield the atomic messages of a tile, 16 elements each.
 
     Raises `KernelError` for types that no message adds, and for blocks whose registers do not hold
     their elements row by row.
     """
-    numeric, atom = statement.copy.value_type, statement.copy.block
+    numeric, atom = memory.copy.value_type, memory.copy.block
     operation = _ADDS.get(numeric.name)
     if operation is None:
         raise KernelError(
             "emit",
-            {"operand": statement.operand, "type": numeric},
+            {"operand": memory.operand, "type": numeric},
             f"atomic additions are emitted of {', '.join(_ADDS)}",
             "add in f32 or s32",
         )
@@ -247,7 +246,7 @@ def additions(
     if (LANES % width and width % LANES) or not np.array_equal(where, np.arange(elements)):
         raise KernelError(
             "emit",
-            {"copy": statement.copy},
+            {"copy": memory.copy},
             "the registers of a block do not hold its elements row by row",
             "use blocks of 16 elements' width",
         )
@@ -255,13 +254,13 @@ def additions(
     across = lane if width >= LANES else lane % width
     down = Index() if width >= LANES else lane // width
     step = 16 * atom.values * numeric.bits // 8
-    for j, message in enumerate(messages(kernel, registers, statement)):
+    for j, message in enumerate(messages(kernel, registers, memory)):
         for first in range(0, elements, LANES):
             yield asm.Addition(
                 operation,
                 "d32",
                 min(LANES, elements - first),
-                registers.view(statement.fragment, "ud", j * step + 4 * first),
+                registers.view(memory.fragment, "ud", j * step + 4 * first),
                 message.surface,
                 (message.x * (message.block.bits // 8)) + (across + first % width) * 4,
                 message.y + down + first // width,

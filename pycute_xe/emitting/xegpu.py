@@ -24,8 +24,9 @@ from pycute_xe.emitting.xegpu_values import (
     unsaid,
 )
 from pycute_xe.holding.tables import moved, multiplied
-from pycute_xe.kernel import Element, Expression, Kernel, Meanings, Operand, Slot, walk
+from pycute_xe.kernel import Element, Expression, Kernel, Meanings, Operand, Slot, Touched, walk
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.kernel.spec.expression import Apply, Const
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
@@ -146,19 +147,20 @@ class Module:
         self.kernel = kernel
         self.out = Values(kernel)
         self.values: dict[str, TileValue] = {}
-        self.mmas = tuple(s for s in walk(kernel.body) if isinstance(s, ir.Mma))
-        if not self.mmas:
+        effects = (statement.touched for statement in walk(kernel.body))
+        products = [t.product for t in effects if t.product is not None]
+        if not products:
             raise unsaid(
                 kernel.name,
                 "the kernel multiplies nothing, so that no tiled MMA deals its tiles to subgroups",
                 'emit it as "opencl"',
             )
-        if len({s.mma for s in self.mmas}) > 1:
+        if len({product.mma for product in products}) > 1:
             raise unsaid(kernel.name, "two tiled MMAs of one kernel are not said", "emit each")
-        self.mma = self.mmas[0].mma
+        self.mma = products[0].mma
         rows, columns, _ = (size(mode) for mode in self.mma.atom_layout_mnk)
         self.grid = rows, columns
-        self.accumulators = {s.accumulator for s in self.mmas}
+        self.accumulators = {product.accumulator for product in products}
 
     def deal(self, given: object, places: Ints, tile: tuple[int, int]) -> Deal:
         """Return how the subgroups share a tile; refuse what is not one block each."""
@@ -256,7 +258,7 @@ def _(module: Module, statement: ir.Store) -> None:
 
 @XEGPU.of(ir.Reorder)
 def _(module: Module, statement: ir.Reorder) -> None:
-    tile = _converted(module, statement)
+    tile = _converted(module, statement.move)
     to, places = moved(statement.slots), tile.places
     if places is not None:
         if np.unique(to).size != to.size or to.size != places.shape[1]:
@@ -269,14 +271,14 @@ def _(module: Module, statement: ir.Reorder) -> None:
 
 @XEGPU.of(ir.Convert)
 def _(module: Module, statement: ir.Convert) -> None:
-    module.values[statement.destination] = _converted(module, statement)
+    module.values[statement.destination] = _converted(module, statement.move)
 
 
-def _converted(module: Module, statement: ir.Convert | ir.Reorder) -> TileValue:
+def _converted(module: Module, move: RegisterMove) -> TileValue:
     """Return what a fragment holds in the type of another."""
-    tile = _read(module, statement.source)
-    source, to = (module.kernel.fragment(n) for n in (statement.source, statement.destination))
-    if isinstance(statement, ir.Reorder) and source.value_type == to.value_type:
+    tile = _read(module, move.source)
+    source, to = (module.kernel.fragment(n) for n in (move.source, move.destination))
+    if move.slots is not None and source.value_type == to.value_type:
         return tile
     kind = module.out.type_of(to.value_type)
     made = replace(tile, kind=kind)
@@ -332,10 +334,17 @@ def _(module: Module, _: ir.Statement) -> None:
 
 @XEGPU.of(ir.If)
 def _(module: Module, statement: ir.If) -> None:
-    if any(not isinstance(s, ir.Prefetch) for s in walk(statement.body)):
+    if not all(_only_prefetches(inner.touched) for inner in walk(statement.body)):
         raise unsaid(statement, "only prefetches are said under a condition")
     with module.out.block_if(statement.index, statement.below):
         module.body(statement.body)
+
+
+def _only_prefetches(touched: Touched) -> bool:
+    """Whether a statement brings a tile into the cache and does nothing else."""
+    memory = touched.memory
+    alone = Touched(memory=memory, indices=touched.indices)
+    return memory is not None and memory.prefetches and touched == alone
 
 
 @XEGPU.of(ir.Loop)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from pycute_xe.facts import rows
-from pycute_xe.kernel import Convert, Fragment, Kernel, Map, Reduce, Reorder, Statement, Store
+from pycute_xe.kernel import Convert, Fragment, Kernel, Map, Statement
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Slot, apply, parts
 from pycute_xe.kernel.spec.functions import FUNCTIONS
+from pycute_xe.native.restated import as_convert
 
 __all__ = ["Rounding", "allowances", "roundings", "tolerance", "used"]
 
@@ -57,9 +58,10 @@ def _known() -> dict[str, float]:
 
 def used(statement: Statement) -> Iterator[str]:
     """Yield the functions that a statement applies, as those that they are made of."""
-    if isinstance(statement, Map):
-        yield from _functions(statement.value)
-    if isinstance(statement, Reduce):
+    move, elementwise = statement.touched.move, statement.touched.elementwise
+    if elementwise is not None:
+        yield from _functions(elementwise.value)
+    if move is not None and move.how:
         yield "reduce"
 
 
@@ -119,10 +121,12 @@ def _made_with(kernel: Kernel) -> dict[str, frozenset[str]]:
 
 def _rounds(kernel: Kernel, statement: Statement) -> bool:
     """Whether a statement converts what it takes to another type."""
-    if isinstance(statement, (Convert, Reorder)):
-        ends = (kernel.fragment(n).value_type for n in (statement.source, statement.destination))
-        return len({*ends}) > 1
-    return isinstance(statement, Map) and _has_rounded(statement.value)
+    move, elementwise = statement.touched.move, statement.touched.elementwise
+    if move is not None:
+        source, destination = map(kernel.fragment, (move.source, move.destination))
+        if source.value_type != destination.value_type:
+            return True
+    return elementwise is not None and _has_rounded(elementwise.value)
 
 
 def _has_rounded(value: Expression) -> bool:
@@ -136,26 +140,29 @@ def _has_rounded(value: Expression) -> bool:
 class Rounding:
     """The conversions that an output is stored behind, and nothing is rounded before.
 
+    ``conversions`` are statements, each with the `Convert` that does the same.
+
     Law: rounding is monotone. Where a value is off by at most ``by`` before it, its rounded value
     lies between those of the values ``by`` below and ``by`` above (`moved`): a binary that rounds
     otherwise is outside wherever both are one number, as most are.
     """
 
     kernel: Kernel
-    conversions: tuple[Convert, ...]
+    conversions: tuple[tuple[Statement, Convert], ...]
 
     def moved(self, by: float) -> Kernel:
         """Return the kernel with so much added to what is converted; it claims nothing."""
         kernel = self.kernel.without_claims()
         names = {f.name for f in kernel.fragments}
-        for one in self.conversions:
-            source = kernel.fragment(one.source)
+        for statement, conversion in self.conversions:
+            source = kernel.fragment(conversion.source)
             name = next(n for i in range(len(names) + 1) if (n := f"off{i}") not in names)
             names.add(name)
             fragment = Fragment(name, source.value_type, source.slots)
             value = apply("add", Slot(source.name), Const(by))
             kernel = replace(kernel, fragments=(*kernel.fragments, fragment))
-            kernel = kernel.replace(one, (Map(name, value), replace(one, source=name)))
+            shifted = replace(conversion, source=name)
+            kernel = kernel.replace(statement, (Map(name, value), shifted))
         return kernel
 
 
@@ -173,12 +180,13 @@ def roundings(kernel: Kernel) -> Mapping[str, Rounding]:
             writers.setdefault(name, []).append(statement)
     out: dict[str, Rounding] = {}
     for operand in kernel.outputs:
-        stores = writers.get(operand.name, [])
-        last = [w for s in stores if isinstance(s, Store) for w in writers.get(s.fragment, [])]
-        conversions = dict.fromkeys(w for w in last if isinstance(w, Convert))
-        behind = [made.get(one.source, frozenset()) for one in conversions]
-        only = all(isinstance(s, Store) for s in stores) and len(conversions) == len({*last})
-        floats = all(kernel.fragment(c.source).value_type.kind == "float" for c in conversions)
+        stored = [_stored(statement, operand.name) for statement in writers.get(operand.name, [])]
+        last = [w for fragment in stored for w in writers.get(fragment, [])]
+        conversions = {w: c for w in last if (c := as_convert(w)) is not None}
+        sources = [conversion.source for conversion in conversions.values()]
+        behind = [made.get(name, frozenset()) for name in sources]
+        only = all(stored) and len(conversions) == len({*last})
+        floats = all(kernel.fragment(name).value_type.kind == "float" for name in sources)
         if (
             conversions
             and only
@@ -186,5 +194,13 @@ def roundings(kernel: Kernel) -> Mapping[str, Rounding]:
             and any(behind)
             and not any(ROUNDED in b for b in behind)
         ):
-            out[operand.name] = Rounding(kernel, tuple(conversions))
+            out[operand.name] = Rounding(kernel, tuple(conversions.items()))
     return out
+
+
+def _stored(statement: Statement, operand: str) -> str:
+    """Return the fragment that replaces elements of an operand; "" where they change otherwise."""
+    memory = statement.touched.memory
+    if memory is None or not memory.overwrites or memory.operand != operand:
+        return ""
+    return memory.fragment

@@ -24,8 +24,8 @@ from pycute_xe.executing.surfaces import Placed, fetch, place, place_poison
 from pycute_xe.facts import rows_for
 from pycute_xe.kernel import Kernel
 from pycute_xe.machine import (
-    BarrierArrive,
-    BarrierWait,
+    BarrierArrive as Arrive,
+    BarrierWait as Wait,
     Memory,
     Progress,
     RegisterFile,
@@ -90,7 +90,7 @@ def thread(steps: Steps, state: State, around: Around, limit: int) -> Iterator[M
             at = outcome
         else:
             yield outcome
-            if around.slm is not None and isinstance(outcome, BarrierArrive):
+            if around.slm is not None and isinstance(outcome, Arrive):
                 around.slm.arrived(state.progress)
     raise MachineError("native.run", {"at": at}, "the thread runs past its last instruction", "")
 
@@ -182,7 +182,7 @@ def _wait(instruction: Instruction) -> Step:
         named = state.barriers.get(number)
         if number and named is None:
             raise refuse(instruction, f"the thread waits at barrier {number} without arriving")
-        return BarrierWait(named, label)
+        return Wait(named, label)
 
     return wait
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import Convert, Kernel, Map
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -24,6 +24,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.native.differing import Difference
+from pycute_xe.native.restated import as_map
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Wrong", "diagnosed"]
@@ -173,10 +174,12 @@ def _rounded_to(kernel: Kernel) -> set[Numeric]:
     """The types that a kernel rounds to on its way."""
     out: set[Numeric] = set()
     for statement in kernel.statements():
-        if isinstance(statement, Convert):
-            out.add(kernel.fragment(statement.destination).value_type)
-        elif isinstance(statement, Map):
-            out.update(x.to for x in _within_expression(statement.value) if isinstance(x, Rounded))
+        move, elementwise = statement.touched.move, statement.touched.elementwise
+        if move is not None and move.slots is None:
+            out.add(kernel.fragment(move.destination).value_type)
+        if elementwise is not None:
+            expressions = _within_expression(elementwise.value)
+            out.update(x.to for x in expressions if isinstance(x, Rounded))
     return out
 
 
@@ -240,10 +243,10 @@ def _negated(
                 other = dict(given) | {operand.name: np.negative(given[operand.name])}
             changed.append((operand.name, kernel, other))
     for statement in kernel.statements():
-        if isinstance(statement, Map):
+        if (computing := as_map(statement)) is not None:
             changed += [
-                (str(part), kernel.replace(statement, replace(statement, value=value)), given)
-                for part, value in _with_one_negated(statement.value)
+                (str(part), kernel.replace(statement, replace(computing, value=value)), given)
+                for part, value in _with_one_negated(computing.value)
             ]
     for what, one, operands in changed[:MOST_SIGNS]:
         try:

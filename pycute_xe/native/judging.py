@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.checking import check
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Prefetch, Store
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Kernel, Statement
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.machine import Trace
 from pycute_xe.naming.subjects import Named, kernel_of
 from pycute_xe.native.allowing import allowances
@@ -98,21 +100,44 @@ class Comparison:
 
 
 def listed(kernel: Kernel) -> dict[str, int]:
-    """Return messages and DPAS of a kernel as they stand in its listing."""
-    kinds = {Load: "load", Prefetch: "prefetch", Store: "store"}
-    out = dict.fromkeys((*kinds.values(), "dpas"), 0)
+    """Return messages and DPAS of a kernel as they stand in its listing.
+
+    Raises `KernelError` for a statement that moves what is in memory by messages of another kind.
+    """
+    out: dict[str, int] = dict.fromkeys(("load", "prefetch", "store", "dpas"), 0)
     for statement in kernel.statements():
-        if isinstance(statement, (Load, Prefetch, Store)):
-            out[kinds[type(statement)]] += statement.copy.messages
-        elif isinstance(statement, AtomicStore):
-            # A message adds one register of 16 elements at most.
-            atom = statement.copy.block
-            rows = -(-atom.width * atom.height // 16)
-            out["atomic"] = out.get("atomic", 0) + statement.copy.messages * rows
-        elif isinstance(statement, Mma):
-            reps_m, reps_k = statement.mma.repetitions("A")
-            out["dpas"] += reps_m * reps_k * statement.mma.repetitions("B")[0]
+        memory, product = statement.touched.memory, statement.touched.product
+        if memory is not None:
+            kind, count = _messages(memory)
+            out[kind] = out.get(kind, 0) + count
+        if product is not None:
+            reps_m, reps_k = product.mma.repetitions("A")
+            out["dpas"] += reps_m * reps_k * product.mma.repetitions("B")[0]
+        _demand_counted(kernel, statement)
     return out
+
+
+def _demand_counted(kernel: Kernel, statement: Statement) -> None:
+    """Refuse a statement that names a tensor and does not declare what it sends."""
+    touched = statement.touched
+    moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
+    declared = touched.memory is not None or touched.counter is not None
+    if not declared and any(kernel.operand(name).modes for name in moved):
+        raise KernelError(
+            "compare",
+            {"statement": type(statement).__name__},
+            "how many messages it sends is not known",
+            "declare them in `touched`, as a MemoryAccess",
+        )
+
+
+def _messages(memory: MemoryAccess) -> tuple[str, int]:
+    """Return what the messages of a tiled copy are called, and how many a subgroup sends."""
+    if memory.adds:  # a message adds one register of 16 elements at most
+        block = memory.copy.block
+        return "atomic", memory.copy.messages * -(-block.width * block.height // 16)
+    kind = "load" if memory.loads else "store" if memory.stores else "prefetch"
+    return kind, memory.copy.messages
 
 
 @typed

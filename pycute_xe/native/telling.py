@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import bounds
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import Convert, Fill, Kernel, Map, Statement
+from pycute_xe.kernel import Fill, Kernel, Map, Statement, Touched
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.probes import edges
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -33,6 +34,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.functions import CHOOSING, COMPARING, MASKING
+from pycute_xe.native.restated import as_map
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Regime", "regimes", "slips", "telling"]
@@ -46,7 +48,8 @@ def slips(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     Changed are constants (to 0, to the negative), the bounds of masks (by 1), the branches of
     masks, the arguments that a maximum or minimum chooses among, the first values of what is
     accumulated, and what a conversion does beyond half of a narrow type's range. Conditions on
-    statements are left out: messages that are sent or missing show these.
+    statements are left out: messages that are sent or missing show these. A statement that
+    computes elements and does more is left as it is.
     """
     unclaimed, seen = kernel.without_claims(), set[str]()
     for statement in unclaimed.statements():
@@ -62,28 +65,28 @@ def slips(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
 def _changes(
     kernel: Kernel, statement: Statement
 ) -> Iterator[tuple[str, Statement | tuple[Statement, ...]]]:
-    match statement:
-        case Fill(value=value) if value:
-            yield f"{value} to 0", replace(statement, value=0.0)
-        case Map(value=value, gathers=gathers):
-            for words, other in _bent(value):
-                read = {x.fragment for x in _within(other) if isinstance(x, Slot)}
-                used = tuple(pair for pair in gathers if pair[0] in read)
-                yield words, replace(statement, value=other, gathers=used)
-        case Convert(source=source):
-            ends = _narrowed(kernel, statement)
-            if ends is not None:
-                low, high = (end / 2 for end in ends)
-                clamped = apply("max", apply("min", Slot(source), Const(high)), Const(low))
-                yield f"{source} within {low} and {high}", (Map(source, clamped), statement)
-        case _:
-            return
+    touched = statement.touched
+    if touched.writes and touched == Touched(writes=touched.writes):  # it depends on nothing
+        zeros = tuple(Fill(name, 0.0) for name in touched.writes)
+        if zeros != (statement,):
+            yield f"{statement} to 0", zeros
+    elif (computing := as_map(statement)) is not None:
+        for words, other in _bent(computing.value):
+            read = {x.fragment for x in _within(other) if isinstance(x, Slot)}
+            used = tuple(pair for pair in computing.gathers if pair[0] in read)
+            yield words, replace(computing, value=other, gathers=used)
+    elif (move := touched.move) is not None and (ends := _narrowed(kernel, move)) is not None:
+        low, high = (end / 2 for end in ends)
+        clamped = apply("max", apply("min", Slot(move.source), Const(high)), Const(low))
+        yield f"{move.source} within {low} and {high}", (Map(move.source, clamped), statement)
 
 
-def _narrowed(kernel: Kernel, statement: Convert) -> tuple[float, float] | None:
-    """The ends of the type that a conversion goes to, if the source goes beyond them."""
-    to = kernel.fragment(statement.destination).value_type
-    ends, source = _ends(to), _ends(kernel.fragment(statement.source).value_type)
+def _narrowed(kernel: Kernel, move: RegisterMove) -> tuple[float, float] | None:
+    """The ends of the type that a conversion in place goes to, if the source goes beyond them."""
+    if move.slots is not None:
+        return None
+    to = kernel.fragment(move.destination).value_type
+    ends, source = _ends(to), _ends(kernel.fragment(move.source).value_type)
     return ends if source[1] > ends[1] and ends[1] < 2.0**24 else None
 
 
@@ -204,7 +207,8 @@ _MOST_CONSTANTS = 3
 def regimes(kernel: Kernel) -> list[Regime]:
     """Return the regimes that the values of a kernel call for, those that tell most first."""
     arrays = [o.name for o in kernel.inputs if o.modes and o.value_type.kind == "float"]
-    maps = [s.value for s in kernel.statements() if isinstance(s, Map)]
+    effects = [statement.touched for statement in kernel.statements()]
+    maps = [t.elementwise.value for t in effects if t.elementwise is not None]
     expressions = [part for value in maps for part in _within(value)]
     numbers = sorted({abs(x.value) for x in expressions if isinstance(x, Const)})
     numbers = [x for x in numbers if isfinite(x) and (0 < x < 0.1 or 4 < x < 2.0**24)]
@@ -220,8 +224,8 @@ def regimes(kernel: Kernel) -> list[Regime]:
         isinstance(x, Apply) and x.function in COMPARING | MASKING | CHOOSING for x in expressions
     ):
         out += [Regime("ties")]
-    converted = [s for s in kernel.statements() if isinstance(s, Convert)]
-    ends = {ends[1] for s in converted if (ends := _narrowed(kernel, s)) is not None}
+    moves = [t.move for t in effects if t.move is not None]
+    ends = {ends[1] for move in moves if (ends := _narrowed(kernel, move)) is not None}
     out += [Regime("scaled", "", 2 * high) for high in sorted(ends)]
     out += [Regime("far", "", FAR)]
     out += [Regime("zeros", name) for name in arrays if len(arrays) > 1]

@@ -77,7 +77,7 @@ def test_messages_reach_the_bytes_of_each_element_in_turn(
     wanted = [(first + places(i)) * wide + byte for i in range(128) for byte in range(wide)]
     for statement in (store, load):
         found: list[int] = []
-        for one in shared_accesses(kernel, Registers(kernel), statement):
+        for one in shared_accesses(kernel, Registers(kernel), statement.access, "y"):
             if isinstance(one, Access):
                 assert one.stores == (statement is store)
                 unit = {"d64": 8, "d32": 4, "d16u32": 2, "d8u32": 1}[one.size] * one.vector
@@ -106,5 +106,6 @@ def test_registers_side_by_side_are_blocks_of_up_to_eight(
     places, array = Layout((1, 16 * elements), (0, 1)), shared_array("s", kind, 512)
     load = SharedLoad("s", "y", places, Index(None, first))
     kernel = small_kernel((Fill("y", 1), load), (fragment("y", kind, elements),), shared=(array,))
-    sent = [s for s in shared_accesses(kernel, Registers(kernel), load) if isinstance(s, Access)]
+    accesses = shared_accesses(kernel, Registers(kernel), load.access, "y")
+    sent = [s for s in accesses if isinstance(s, Access)]
     assert [(one.size, one.vector) for one in sent if one.vector > 1] == blocks

@@ -84,7 +84,7 @@ def walked(kernel: Kernel, taken: int, sends: tuple[int, ...]) -> int:
     loop = next(s for s in kernel.statements() if isinstance(s, Loop) and s.var == "k")
     plan = planned(kernel, registers, loop, taken)
     copies = [s for s in walk(loop.body) if isinstance(s, (Load, Prefetch))]
-    plain = [m for copy in copies for m in messages(kernel, registers, copy)]
+    plain = [m for copy in copies for m in messages(kernel, registers, copy.access)]
     where = {each.payload: [each.x, each.y] for each in plan.before}
     for trip in range(3):
         for message, instead in zip(plain, plan.replaced, strict=True):

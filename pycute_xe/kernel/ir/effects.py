@@ -155,6 +155,11 @@ class Elementwise:
     value: Expression
     gathers: tuple[tuple[str, Layout], ...] = ()
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The fragments that are read, each once."""
+        return tuple(dict.fromkeys(x.fragment for x in leaves(self.value) if isinstance(x, Slot)))
+
 
 @checked_fields
 @dataclass(frozen=True, slots=True)

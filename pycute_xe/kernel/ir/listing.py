@@ -14,6 +14,7 @@ from pycute_xe.bulk import entries
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.barriers import ROLES
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.layout import size
@@ -79,7 +80,7 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     return out
 
 
-def reorder_moves(kernel: Program, reorder: ir.Reorder) -> int:
+def reorder_moves(kernel: Program, reorder: ir.Reorder | RegisterMove) -> int:
     """Return how many `mov` instructions a reorder is in each subgroup, 0 for a renaming.
 
     Law: a reorder into another type is a conversion and counts 0. Raises `KernelError` for values
@@ -94,6 +95,8 @@ def reorder_moves(kernel: Program, reorder: ir.Reorder) -> int:
     """
     source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
     if source.value_type != destination.value_type or reorder.destination in renamings(kernel):
+        return 0
+    if reorder.slots is None:
         return 0
     made = moves(entries(reorder.slots), source.value_type.bits, destination.elements)
     return sum(move.instructions for move in made)

@@ -21,7 +21,7 @@ from pycute_xe.errors import CuteError, InputError
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
-from pycute_xe.machine import BarrierArrive, Trace
+from pycute_xe.machine import BarrierArrive as Arrive, Trace
 from pycute_xe.machine.workgroup import Barriers
 from pycute_xe.native.clocks.core import ENGINES, Issue, Structure, ordered
 from pycute_xe.native.clocks.costs import PIPES, Timed, figures_of, is_atomic, timed
@@ -426,7 +426,7 @@ class _Batch:
 
     def _meet(self, issue: Issue, thread: _Thread, meeting: Any) -> None:
         """Arrive at a barrier, or pass it."""
-        if isinstance(meeting, BarrierArrive):
+        if isinstance(meeting, Arrive):
             thread.barriers.arrive(thread.index, meeting)
             if thread.around.slm is not None:
                 thread.around.slm.arrived(thread.state.progress)
