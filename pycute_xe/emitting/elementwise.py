@@ -26,8 +26,9 @@ from pycute_xe.emitting.instructions import (
 )
 from pycute_xe.emitting.masks import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Reorder, Slot
+from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
 from pycute_xe.kernel.arrays import Ints
+from pycute_xe.kernel.ir.effects import Elementwise, RegisterMove
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
 from pycute_xe.numeric import Numeric, Row, as_numeric, is_exact
@@ -380,7 +381,9 @@ def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]
         at += count
 
 
-def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> Iterator[list[Alu]]:
+def converted(
+    registers: Registers, statement: Convert | RegisterMove, to: Ints
+) -> Iterator[list[Alu]]:
     """Yield the instructions of a conversion for 16 elements each: nearest even, saturated.
 
     Element ``i`` of the source goes to ``to[i]`` without moves of its own: see `passes`.
@@ -405,7 +408,9 @@ def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> I
         yield write.out
 
 
-def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[list[Alu]]:
+def mapped(
+    kernel: Kernel, registers: Registers, statement: Map | Elementwise
+) -> Iterator[list[Alu]]:
     """Yield the instructions of an elementwise statement, 16 elements at a time.
 
     Raises `KernelError` for destinations other than f32, for functions without a formula here, and

@@ -21,7 +21,9 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.spec.functions import reduction
+from pycute_xe.layout import Layout
 
 __all__ = ["LOWERED"]
 
@@ -227,18 +229,19 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Fill) -> Instruct
 @LOWERED.of(ir.Reorder)
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reorder) -> Instructions:
     if statement.destination not in registers.joined | registers.woven.keys():
-        yield from chain(*_reordered(registers, statement))
+        yield from chain(*_reordered(registers, statement.move))
 
 
-def _reordered(registers: asm.Registers, statement: ir.Reorder) -> Iterator[list[asm.Alu]]:
+def _reordered(registers: asm.Registers, move: RegisterMove) -> Iterator[list[asm.Alu]]:
     """Yield the instructions of a reorder, together those that write some elements."""
-    source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
-    slots = table(statement.slots).reshape(-1)
+    source, target = (registers.fragment(n) for n in (move.source, move.destination))
+    layout = Layout(source.elements) if move.slots is None else move.slots
+    slots = table(layout).reshape(-1)
     if source.value_type != target.value_type:
-        yield from converted(registers, statement, slots)
+        yield from converted(registers, move, slots)
         return
     moves = asm.moves(slots.tolist(), target.value_type.bits, target.elements)
-    yield from ([one] for one in _moved(registers, statement, moves))
+    yield from ([one] for one in _moved(registers, move, moves))
 
 
 @LOWERED.of(ir.Map)
@@ -255,7 +258,7 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Part) -> Instruct
 
 
 def _moved(
-    registers: asm.Registers, statement: ir.Reorder | ir.Part, moves: list[asm.Move]
+    registers: asm.Registers, statement: RegisterMove | ir.Part, moves: list[asm.Move]
 ) -> Iterator[asm.Alu]:
     for move in moves:
         kind = _UNSIGNED[move.bytes]

@@ -14,7 +14,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.barriers import NamedBarrier, Role
-from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import checked_fields
 
@@ -142,6 +142,11 @@ class RegisterMove:
     slots: Layout | None = None
     how: str = ""
 
+    @property
+    def permutation(self) -> Layout | None:
+        """Where each element goes, to a place of its own; None where all stay, or some meet."""
+        return None if self.how else self.slots
+
 
 @checked_fields
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,11 @@ class Elementwise:
     destination: str
     value: Expression
     gathers: tuple[tuple[str, Layout], ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The fragments that are read, each once."""
+        return tuple(dict.fromkeys(x.fragment for x in leaves(self.value) if isinstance(x, Slot)))
 
 
 @checked_fields
@@ -198,6 +208,13 @@ class Touched:
         object.__setattr__(self, "from_memory", _joined(self.from_memory, loaded))
         object.__setattr__(self, "to_memory", _joined(self.to_memory, stored))
         object.__setattr__(self, "prefetched", _joined(self.prefetched, prefetched))
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether a counter is all that the statement uses."""
+        counter = self.counter
+        alone = Touched(counter=counter, indices=self.indices, meets=self.meets)
+        return counter is not None and self == alone
 
     @property
     def from_shared(self) -> tuple[str, ...]:
