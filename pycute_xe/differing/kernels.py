@@ -147,8 +147,12 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
             continue
         loops = ", ".join(loop.var for loop in one.loops)
         trip = f"per {loops}" if loops else "once"
-        done = _counted(kernel, statement, enclosing, target)
-        if done is None:
+        try:
+            done = _counted(kernel, statement, enclosing, target)
+        except KernelError as error:  # messages of another kind, which no reader counts
+            moved = (*effects.from_memory, *effects.to_memory, *effects.prefetched)
+            what = f"{type(statement).__name__} {' and '.join(dict.fromkeys(moved))} {trip}"
+            texts.setdefault(("messages", what), []).append(f"not counted: {error.condition}")
             continue
         for kind, sent in done.messages.items():
             what = f"{kind} {_whose(effects)} {trip}"
@@ -172,8 +176,11 @@ def _whose(effects: Touched) -> str:
 
 def _counted(
     kernel: Kernel, statement: ir.Statement, enclosing: tuple[ir.Loop | ir.If, ...], target: Target
-) -> Trace | None:
-    """Count one statement alone, done once by the subgroups that do it, on wide operands."""
+) -> Trace:
+    """Count one statement alone, done once by the subgroups that do it, on wide operands.
+
+    Raises `KernelError` for messages that no reader counts.
+    """
     touched = statement.touched
     if touched.memory is not None:
         at = touched.memory.at
@@ -188,10 +195,7 @@ def _counted(
     # A part of a kernel, which need not be one: what it reads is written elsewhere.
     alone = cast("Kernel", Program(kernel.name, kernel.subgroups, operands, *parts))
     trace = Trace()
-    try:
-        count_work(alone, Problem(alone, {}, {}), target, trace)
-    except KernelError:  # messages of another kind, which no reader counts
-        return None
+    count_work(alone, Problem(alone, {}, {}), target, trace)
     return trace
 
 
