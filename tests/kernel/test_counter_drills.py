@@ -231,7 +231,7 @@ def dealt() -> Kernel:
 
 def with_groups(kernel: Kernel, executor: Any) -> object:
     out, report = cx.run(kernel, A, B, U=2, executor=executor, report=True)
-    return np.asarray(out).tolist(), dict(report.messages), report.dpas, report.barriers
+    return str(np.asarray(out).tolist()), dict(report.messages), report.dpas, report.barriers
 
 
 DRAW = Drill(DRAWING, drawn, (A, B), SIZES)

@@ -127,15 +127,15 @@ class Statement(_Remembers):
                 "the kind does not say what it touches",
                 "define `touched`",
             )
-        said: dict[str, Any] = {}
+        declared: dict[str, Any] = {}
         for what, names in self.touches.items():
             if what == "meets":
-                said[what] = names
+                declared[what] = names
             elif what in _NAMES:
-                said[what] = _values(self, names)
+                declared[what] = _values(self, names)
             else:
-                said[what] = getattr(self, names)
-        return Touched(**said)
+                declared[what] = getattr(self, names)
+        return Touched(**declared)
 
 
 _NAMES = ("reads", "writes", "updates", "from_memory", "to_memory", "prefetched", "indices")
