@@ -57,12 +57,13 @@ pages: $(VENV)/.dev-stamp ## build the pages of the site as a check
 	@NO_MKDOCS_2_WARNING=1 WHOLE_SITE=false $(VENV)/bin/mkdocs build --strict --site-dir build/pages
 
 lint: $(VENV)/.dev-stamp ## style, types and the floors
-	@echo "lint: ruff, pyright, import-linter, closed sets"
+	@echo "lint: ruff, pyright, import-linter, closed sets, branches on classes of statements"
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(VENV)/bin/pyright --pythonpath $(PY)
 	@$(VENV)/bin/lint-imports --no-logo
 	@$(PY) tests/closed_sets.py
+	@$(PY) tests/statement_branches.py
 
 format: $(VENV)/.dev-stamp ## rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from pycute_xe.errors import InputError, KernelError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import MemoryAccess, SharedAccess
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import doing, living
@@ -32,7 +33,14 @@ from pycute_xe.kernel.ir.reach import too_far
 from pycute_xe.kernel.ir.visiting import visit
 from pycute_xe.kernel.ir.weaving import woven
 
-__all__ = ["JUDGED", "judge_kernel", "bank_turns"]
+__all__ = [
+    "JUDGED",
+    "bank_turns",
+    "judge_kernel",
+    "judge_message",
+    "judge_nothing",
+    "judge_product",
+]
 
 # ------------------------------------------------------------ resources
 # Registers, shared memory and threads that a kernel needs.
@@ -94,8 +102,9 @@ def _sharing(kernel: Kernel) -> list[list[Fragment]]:
     renamed = renamings(kernel)
     groups = {f.name: [f] for f in kernel.fragments}
     for statement in walk(kernel.body):
-        if isinstance(statement, ir.Reorder) and statement.destination in renamed:
-            first, second = groups[statement.source], groups[statement.destination]
+        move = statement.touched.move
+        if move is not None and move.permutation is not None and move.destination in renamed:
+            first, second = groups[move.source], groups[move.destination]
             alike = first[0].value_type == second[0].value_type  # else they are converted
             if alike and first is not second:
                 first += second
@@ -187,7 +196,7 @@ def judge_shared_memory(kernel: Kernel, findings: Findings) -> None:
 
 
 def _judge_banks(
-    kernel: Kernel, statement: ir.Statement, shared: ir.SharedAccess, findings: Findings
+    kernel: Kernel, statement: ir.Statement, shared: SharedAccess, findings: Findings
 ) -> None:
     array = kernel.shared_array(shared.array)
     if array.value_type.bits < 8:
@@ -246,8 +255,6 @@ def _unfenced(kernel: Kernel) -> list[str]:
 
 # ------------------------------------------------------------ kernels
 
-Copying: TypeAlias = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
-
 
 @dataclass(eq=False)
 class Body:
@@ -257,31 +264,40 @@ class Body:
     findings: Findings
     sizes: Mapping[str, int]
     strides: Mapping[str, int]
-    copies: dict[TiledCopy, Copying] = field(default_factory=dict[TiledCopy, "Copying"])
+    copies: dict[TiledCopy, MemoryAccess] = field(default_factory=dict[TiledCopy, MemoryAccess])
 
 
 JUDGED: Meanings[Callable[[Body, ir.Statement], None]] = Meanings("check")
 
 
 @JUDGED.of(ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
-def _(body: Body, statement: Copying) -> None:
-    if statement.copy in body.copies:
+def judge_message(body: Body, statement: ir.Statement) -> None:
+    """Judge the messages of a tiled copy on the arrays that are asked about."""
+    memory, kind = statement.touched.memory, type(statement).__name__
+    if memory is None:
+        raise _undeclared(body.kernel, kind, "memory")
+    if memory.copy in body.copies:
         return
-    body.copies[statement.copy] = statement
-    operand = body.kernel.operand(statement.operand)
-    placed = _placed(statement, operand, body.sizes, body.strides)
-    verb = type(statement).__name__.lower()
-    subject = f"{verb} {operand.name} by {statement.copy.op}"
+    body.copies[memory.copy] = memory
+    operand = body.kernel.operand(memory.operand)
+    placed = _placed(memory, operand, body.sizes, body.strides)
+    subject = f"{kind.lower()} {operand.name} by {memory.copy.op}"
     judge_tiled_copy(placed, subject, body.findings, memory=operand.name)
-    _judge_other_modes(body, statement, operand)
+    _judge_other_modes(body, memory, operand)
 
 
-def _judge_other_modes(body: Body, statement: Copying, operand: Operand) -> None:
+def _undeclared(kernel: Kernel, kind: str, effect: str) -> KernelError:
+    """Return the refusal of a kind that declares no effect which its entry judges."""
+    wrong, fix = f"{kind} declares no {effect}", f"name it in `{kind}.touches`"
+    return KernelError("check", {"kernel": kernel.name, "statement": kind}, wrong, fix)
+
+
+def _judge_other_modes(body: Body, memory: MemoryAccess, operand: Operand) -> None:
     """Judge how far the base moves along modes that a copy's tile does not run along."""
     steps = _steps(operand, body.sizes, body.strides)
     for mode, step in enumerate(steps):
         extent = _extent(operand, mode, body.sizes)
-        if mode in statement.modes or extent in (None, 1) or step is None:
+        if mode in memory.modes or extent in (None, 1) or step is None:
             continue
         subject = f"{operand.name}, from one {str(operand.modes[mode]).lower()} to the next"
         bits = step * operand.value_type.bits
@@ -310,18 +326,33 @@ def _steps(
 
 
 @JUDGED.of(ir.Mma)
-def _(body: Body, statement: ir.Mma) -> None:
-    judge_tiled_mma(statement.mma, body.findings)
+def judge_product(body: Body, statement: ir.Statement) -> None:
+    """Judge the tiled MMA of a product."""
+    product = statement.touched.product
+    if product is None:
+        raise _undeclared(body.kernel, type(statement).__name__, "product")
+    judge_tiled_mma(product.mma, body.findings)
 
 
 @JUDGED.of(
     *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
     *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait),
-    *ir.COUNTING,
+    *(ir.Await, ir.Signal, ir.FetchAdd),
 )
-def _(body: Body, statement: ir.Statement) -> None:
-    """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""
-    del body, statement
+def judge_nothing(body: Body, statement: ir.Statement) -> None:
+    """Judge nothing: registers and shared memory are counted, barriers are paired elsewhere.
+
+    Raises `KernelError` for a kind that sends messages or multiplies, which is judged.
+    """
+    touched = statement.touched
+    if touched.memory is not None or touched.product is not None:
+        effect = "product" if touched.memory is None else "messages"
+        raise KernelError(
+            "check",
+            {"kernel": body.kernel.name, "statement": type(statement).__name__},
+            f"the {effect} of {type(statement).__name__} must be judged",
+            "enter `judge_message` or `judge_product`",
+        )
 
 
 def judge_kernel(
@@ -332,7 +363,7 @@ def judge_kernel(
     body = Body(kernel, findings, sizes, strides)
     judged: set[ir.Statement] = set()
     for statement in kernel.statements():
-        if not isinstance(statement, ir.Mma) or statement not in judged:
+        if statement not in judged:
             JUDGED[statement](body, statement)
         judged.add(statement)
     if kernel.shared:
@@ -355,8 +386,8 @@ def judge_indices(kernel: Kernel, findings: Findings) -> None:
 def _demand(body: Body) -> None:
     """Say what the messages of each operand ask of its memory."""
     used: dict[str, list[Block2D]] = {}
-    for copy, statement in body.copies.items():
-        used.setdefault(statement.operand, []).append(copy.op.message)
+    for copy, memory in body.copies.items():
+        used.setdefault(memory.operand, []).append(copy.op.message)
     for name, messages in used.items():
         operand = body.kernel.operand(name)
         along = operand.modes[operand.contiguous]
@@ -366,11 +397,11 @@ def _demand(body: Body) -> None:
 
 
 def _placed(
-    statement: Copying, operand: Operand, sizes: Mapping[str, int], strides: Mapping[str, int]
+    memory: MemoryAccess, operand: Operand, sizes: Mapping[str, int], strides: Mapping[str, int]
 ) -> TiledCopy:
     """The copy on the array that is asked about: rows lie one after another if not told."""
-    copy = statement.copy
-    extents = [_extent(operand, mode, sizes) for mode in statement.modes]
+    copy = memory.copy
+    extents = [_extent(operand, mode, sizes) for mode in memory.modes]
     step = strides.get(operand.name, extents[copy.x_mode])
     stride: list[Any] = [step] * len(extents)
     stride[copy.x_mode] = 1

@@ -14,10 +14,10 @@ from pycute_xe.checking.report import Findings
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
-from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import RegisterMove
 from pycute_xe.kernel.ir.listing import reorder_moves
 from pycute_xe.kernel.tiles.slots import by_registers
-from pycute_xe.layout import size
+from pycute_xe.layout import Layout, size
 
 __all__ = ["judge_reorders"]
 
@@ -46,20 +46,23 @@ def judge_reorders(kernel: Kernel, findings: Findings) -> None:
     A reorder into another type is a conversion, which no copy does.
     """
     for statement in kernel.statements():
-        if not isinstance(statement, ir.Reorder):
+        move = statement.touched.move
+        if move is None or (slots := move.permutation) is None:
             continue
         try:
-            count = reorder_moves(kernel, statement)
+            count = reorder_moves(kernel, move)
         except KernelError:  # values that share a byte: `emit` says which
             continue
         if count:
-            _judge(kernel, statement, count, findings)
+            _judge(kernel, move, slots, count, findings)
 
 
-def _judge(kernel: Kernel, statement: ir.Reorder, count: int, findings: Findings) -> None:
-    subject = f"reorder {statement.source} → {statement.destination}"
-    carried = _carried(kernel, statement)
-    condition = f"{count} moves in each subgroup {_between(statement)}"
+def _judge(
+    kernel: Kernel, move: RegisterMove, slots: Layout, count: int, findings: Findings
+) -> None:
+    subject = f"reorder {move.source} → {move.destination}"
+    carried = _carried(kernel, move)
+    condition = f"{count} moves in each subgroup {_between(slots)}"
     source = "vISA manual, DPAS.md: A is row-major without gaps, B is packed in dwords"
     if carried is None:
         findings.hold(subject, RULE, condition, source)
@@ -81,9 +84,9 @@ def _judge(kernel: Kernel, statement: ir.Reorder, count: int, findings: Findings
     findings.refuse(subject, (Broken(RULE, "warning", condition, source, fix),))
 
 
-def _between(statement: ir.Reorder) -> str:
+def _between(slots: Layout) -> str:
     """Say how far elements are moved."""
-    to = entries(statement.slots)
+    to = entries(slots)
     across = any(element % SUBGROUP != slot % SUBGROUP for element, slot in enumerate(to))
     return "across work-items" if across else "between registers of a work-item"
 
@@ -100,17 +103,18 @@ def _document(carried: Carried) -> tuple[str, str]:
     return "", "intel/sycl-tla 6601377, reorder_xe.hpp: what registers hold decides"
 
 
-def _carried(kernel: Kernel, statement: ir.Reorder) -> Carried | None:
+def _carried(kernel: Kernel, move: RegisterMove) -> Carried | None:
     """Return the copy and the operand on the two sides of a reorder."""
-    mmas = [s for s in kernel.statements() if isinstance(s, ir.Mma)]
-    for load in kernel.statements():
-        if isinstance(load, ir.Load) and load.fragment == statement.source:
-            for mma in mmas:
-                operand = {mma.a: "A", mma.b: "B"}.get(statement.destination)
+    touched = [statement.touched for statement in kernel.statements()]
+    products = [product for each in touched if (product := each.product) is not None]
+    for memory in (memory for each in touched if (memory := each.memory) is not None):
+        if memory.fills and memory.fragment == move.source:
+            for product in products:
+                operand = {product.a: "A", product.b: "B"}.get(move.destination)
                 if operand is not None:
-                    return _matching(load.copy, mma.mma, operand)
-        if isinstance(load, ir.Store) and load.fragment == statement.destination and mmas:
-            return _matching(load.copy, mmas[-1].mma, "D")
+                    return _matching(memory.copy, product.mma, operand)
+        if memory.overwrites and memory.fragment == move.destination and products:
+            return _matching(memory.copy, products[-1].mma, "D")
     return None
 
 

@@ -20,6 +20,7 @@ from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.runner import count_work
 from pycute_xe.kernel import Index, Kernel, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import Touched
 from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.listing import line_in
 from pycute_xe.kernel.ir.program import Program, chooses
@@ -28,7 +29,6 @@ from pycute_xe.machine import Trace
 
 __all__ = ["differing_kernels", "work_of"]
 
-_COPIES = (ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
 _WIDE = 1 << 16
 """Extents of operands whose tiles are counted: no tile is clipped."""
 
@@ -113,14 +113,18 @@ def _owners(kernel: Kernel) -> dict[str, Owned]:
         number = sum(known.split(" (")[0] == name for known in out)
         out[f"{name} ({number + 1})" if number else name] = owned
 
-    for copying in dict.fromkeys(s for s in walk(kernel.body) if isinstance(s, _COPIES[1:])):
-        done = "loaded" if isinstance(copying, ir.Load) else "stored"
-        copy = copying.copy
+    touched = [statement.touched for statement in walk(kernel.body)]
+    for memory in dict.fromkeys(each.memory for each in touched):
+        if memory is None or memory.prefetches:
+            continue
+        done = "loaded" if memory.fills else "stored"
+        copy = memory.copy
         # Places count the modes of the operand, in its order.
-        first, second = (mode if mode is not None else -1 for mode in copying.modes)
+        first, second = (mode if mode is not None else -1 for mode in memory.modes)
         turned = 0 <= second < first
-        enter(f"{copying.operand} {done}", owned_by(copy.layout_tv_tiled, copy.tiler_mn, turned))
-    for mma in dict.fromkeys(s.mma for s in walk(kernel.body) if isinstance(s, ir.Mma)):
+        enter(f"{memory.operand} {done}", owned_by(copy.layout_tv_tiled, copy.tiler_mn, turned))
+    products = (product for each in touched if (product := each.product) is not None)
+    for mma in dict.fromkeys(product.mma for product in products):
         for name, owned in operands_of(mma).items():
             enter(f"{name} multiplied" if name != "C" else "C accumulated", owned)
     return out
@@ -137,17 +141,22 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
     """
     texts: dict[tuple[str, str], list[str]] = {}
     counts: dict[tuple[str, str], int] = {}
-    for statement, enclosing, _ in visit(kernel.body):
+    for one in visit(kernel.body):
+        statement, enclosing, effects = one
         if isinstance(statement, (ir.Loop, ir.If)):
             continue
-        loops = ", ".join(one.var for one in enclosing if isinstance(one, ir.Loop))
+        loops = ", ".join(loop.var for loop in one.loops)
         trip = f"per {loops}" if loops else "once"
-        done = _counted(kernel, statement, enclosing, target)
-        if done is None:
+        try:
+            done = _counted(kernel, statement, enclosing, target)
+        except KernelError as error:  # messages of another kind, which no reader counts
+            moved = (*effects.from_memory, *effects.to_memory, *effects.prefetched)
+            what = f"{type(statement).__name__} {' and '.join(dict.fromkeys(moved))} {trip}"
+            texts.setdefault(("messages", what), []).append(f"not counted: {error.condition}")
             continue
         for kind, sent in done.messages.items():
-            what = f"{kind} {_whose(statement)} {trip}"
-            by = f" × {statement.copy.op}" if isinstance(statement, _COPIES) else ""
+            what = f"{kind} {_whose(effects)} {trip}"
+            by = "" if effects.memory is None else f" × {effects.memory.copy.op}"
             texts.setdefault(("messages", what), []).append(f"{sent:,}{by}")
             key = "bytes", what
             counts[key] = counts.get(key, 0) + done.nbytes[kind]
@@ -159,20 +168,24 @@ def work_of(kernel: Kernel, target: Target) -> tuple[Fact, ...]:
     return tuple((section, what, v) for (section, what), v in {**work, **counts}.items())
 
 
-def _whose(statement: ir.Statement) -> str:
-    if isinstance(statement, _COPIES):
-        return statement.operand
-    shared = statement.touched.shared
-    return shared.array if shared is not None else ""
+def _whose(effects: Touched) -> str:
+    """Return what the messages of a statement move to or from."""
+    places = (effects.memory and effects.memory.operand, effects.shared and effects.shared.array)
+    return " and ".join(place for place in places if place)
 
 
 def _counted(
     kernel: Kernel, statement: ir.Statement, enclosing: tuple[ir.Loop | ir.If, ...], target: Target
-) -> Trace | None:
-    """Count one statement alone, done once by the subgroups that do it, on wide operands."""
-    if isinstance(statement, _COPIES):
-        statement = replace(statement, at=(Index(),) * len(statement.at))
+) -> Trace:
+    """Count one statement alone, done once by the subgroups that do it, on wide operands.
+
+    Raises `KernelError` for messages that no reader counts.
+    """
     touched = statement.touched
+    if touched.memory is not None:
+        at = touched.memory.at
+        names = [f.name for f in fields(statement) if getattr(statement, f.name) is at]
+        statement = replace(statement, **dict.fromkeys(names, (Index(),) * len(at)))
     moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
     operands = tuple(_wide(operand) for operand in kernel.operands if operand.name in moved)
     for condition in reversed(enclosing):
@@ -182,10 +195,7 @@ def _counted(
     # A part of a kernel, which need not be one: what it reads is written elsewhere.
     alone = cast("Kernel", Program(kernel.name, kernel.subgroups, operands, *parts))
     trace = Trace()
-    try:
-        count_work(alone, Problem(alone, {}, {}), target, trace)
-    except KernelError:  # messages of another kind, which no reader counts
-        return None
+    count_work(alone, Problem(alone, {}, {}), target, trace)
     return trace
 
 

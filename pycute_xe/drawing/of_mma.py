@@ -19,7 +19,7 @@ from pycute_xe.drawing.images import (
 )
 from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, demand_room, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
-from pycute_xe.kernel import Kernel, Load, Reorder, Store
+from pycute_xe.kernel import Kernel
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 
@@ -115,9 +115,10 @@ def _image_panel(
     mma = kernel.mma
     lines = [_registers(shown, _type(mma, name), mma)]
     if name == "C":
-        stores = [s for s in kernel.statements() if isinstance(s, Store)]
         lines += [
-            f"Stored by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}." for s in stores
+            f"Stored by {memory.copy.messages} × {memory.copy.op}: {memory.copy.op.message}."
+            for s in kernel.statements()
+            if (memory := s.touched.memory) is not None and memory.overwrites
         ]
         return _panel(mma, name, subgroup, count, shown), lines
     from pycute_xe.drawing.operand_image import operand_image
@@ -133,17 +134,25 @@ def _image_panel(
 
 def _loaded(kernel: Kernel, name: str, fragment: str) -> list[str]:
     """Say by which messages an operand came into a fragment, and through which reorder."""
-    reorder = next(
-        (s for s in kernel.statements() if isinstance(s, Reorder) and s.destination == fragment),
-        None,
+    moves = (s.touched.move for s in kernel.statements())
+    source, slots = next(
+        (
+            (move.source, layout)
+            for move in moves
+            if move is not None
+            and move.destination == fragment
+            and (layout := move.permutation) is not None
+        ),
+        (fragment, None),
     )
-    source = reorder.source if reorder else fragment
     out: list[str] = []
     for s in kernel.statements():
-        if isinstance(s, Load) and s.fragment == source:
-            out.append(f"{name} loaded by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}.")
-    if reorder and not is_identity(reorder.slots):
-        out.append(f"Then reordered from {reorder.source} to {fragment} by {reorder.slots}.")
+        memory = s.touched.memory
+        if memory is not None and memory.fills and memory.fragment == source:
+            copy = memory.copy
+            out.append(f"{name} loaded by {copy.messages} × {copy.op}: {copy.op.message}.")
+    if slots is not None and not is_identity(slots):
+        out.append(f"Then reordered from {source} to {fragment} by {slots}.")
     return out
 
 

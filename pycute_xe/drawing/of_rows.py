@@ -19,14 +19,14 @@ from pycute_xe.drawing.images import pair
 from pycute_xe.drawing.scene import MARKS, Cell, Panel, Scene, demand_room, make_panel
 from pycute_xe.drawing.style import COLOURS
 from pycute_xe.errors import InputError, ShapeError, plural, quoted
-from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Store
+from pycute_xe.kernel import If, Kernel, Loop, walk
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.kernel.ir.operands import Operand, bind_sizes, shape_of
 from pycute_xe.kernel.ir.statements import Statement
 
 __all__ = ["no_product", "no_tables", "of_rows"]
 
-Moving: TypeAlias = Load | Store | AtomicStore
 Place: TypeAlias = tuple[int, ...]
 LINE = 16
 """Rows in a line of the operand, where they are counted by one number."""
@@ -49,7 +49,8 @@ def of_rows(kernel: Kernel, what: str | None, tables: Mapping[str, Any]) -> Scen
 
 def _operand(kernel: Kernel, what: str | None) -> Operand:
     """Return the operand that is asked for: without a name the first output."""
-    moved = dict.fromkeys(s.operand for s in kernel.statements() if isinstance(s, Moving))
+    accesses = map(_access, kernel.statements())
+    moved = dict.fromkeys(access.operand for access in accesses if access is not None)
     every = dict.fromkeys((*kernel.outputs, *kernel.inputs))
     known = [o for o in every if o.name in moved]
     for operand in known:
@@ -80,7 +81,7 @@ class _Dealt:
     def __init__(self, kernel: Kernel, operand: Operand, tables: Mapping[str, Any]) -> None:
         self.kernel, self.operand = kernel, operand
         every = _moving(kernel.body, operand)
-        self.moves = tuple(s for s in _within(every) if isinstance(s, Moving))
+        self.moves = tuple(access for s in walk(every) if (access := _access(s)) is not None)
         self.modes = _row_modes(kernel, self.moves)
         rows = [move.at[mode] for move in self.moves for mode in self.modes]
         self.deciding = (*rows, *_conditions(every, _names(rows)))
@@ -213,13 +214,13 @@ class _Dealt:
                 elif isinstance(s, If):
                     so = self.value(s.index, env) < self.value(s.below, env)
                     yield from self.reached(s.body, env, why or ("" if so else _not(s)))
-                elif isinstance(s, Moving):
-                    yield from ((place, why) for place in self.places(s, env))
+                elif (access := _access(s)) is not None:
+                    yield from ((place, why) for place in self.places(access, env))
             except InputError:
                 if not why:  # else tables need not have what is not looked up
                     raise
 
-    def places(self, move: Moving, env: Mapping[str, int]) -> Iterator[Place]:
+    def places(self, move: MemoryAccess, env: Mapping[str, int]) -> Iterator[Place]:
         """Yield the rows that the messages of a subgroup reach."""
         copy, start = move.copy, [self.value(move.at[mode], env) for mode in self.modes]
         axes = {mode: axis for axis, mode in enumerate(move.modes) if mode in self.modes}
@@ -342,15 +343,24 @@ class _Dealt:
 
 def _moving(body: tuple[Statement, ...], operand: Operand) -> tuple[Statement, ...]:
     """Return the stores of an output in a body, or the loads of an input, and what they are in."""
-    kinds = (Store, AtomicStore) if operand.written else (Load,)
     kept: list[Statement] = []
     for s in body:
+        access, touched = _access(s), s.touched
         if isinstance(s, (Loop, If)):
             inside = _moving(s.body, operand)
             kept += [replace(s, body=inside)] if inside else []
-        elif isinstance(s, kinds) and s.operand == operand.name:
-            kept.append(s)
+        elif access is not None and access.operand == operand.name:
+            kept += [s] if access.stores == operand.written else []
+        elif operand.name in (touched.to_memory if operand.written else touched.from_memory):
+            wrong = f"{type(s).__name__} does not declare which rows of {operand.name} it moves"
+            raise ShapeError("draw", {"what": operand.name}, wrong, "draw another operand")
     return tuple(kept)
+
+
+def _access(statement: Statement) -> MemoryAccess | None:
+    """Return the tile that a statement moves; None where it moves none, or prefetches it."""
+    memory = statement.touched.memory
+    return None if memory is None or memory.prefetches else memory
 
 
 def _once(body: tuple[Statement, ...], used: frozenset[str]) -> tuple[Statement, ...]:
@@ -370,14 +380,14 @@ def _once(body: tuple[Statement, ...], used: frozenset[str]) -> tuple[Statement,
 def _conditions(body: tuple[Statement, ...], used: frozenset[str]) -> tuple[Index, ...]:
     """Return what decides whether rows are moved: conditions, and trips that move other rows."""
     out: list[Index] = list(_indices(body, If))
-    loops = [s for s in _within(body) if isinstance(s, Loop)]
+    loops = [s for s in walk(body) if isinstance(s, Loop)]
     for loop in reversed(loops):  # the bounds of inner ones may name outer ones
         if loop.var in used | _names(out):
             out += [loop.start, loop.stop]
     return tuple(out)
 
 
-def _row_modes(kernel: Kernel, moves: tuple[Moving, ...]) -> tuple[int, ...]:
+def _row_modes(kernel: Kernel, moves: tuple[MemoryAccess, ...]) -> tuple[int, ...]:
     """Return the modes that count rows: those that tables decide, else the rows of a tile."""
     looked = _looked(_indices(kernel.body))
     counting: dict[int, None] = {}
@@ -389,15 +399,8 @@ def _row_modes(kernel: Kernel, moves: tuple[Moving, ...]) -> tuple[int, ...]:
     return tuple(sorted(counting)) or (down if down is not None else 0,)
 
 
-def _within(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for s in body:
-        yield s
-        if isinstance(s, (Loop, If)):
-            yield from _within(s.body)
-
-
 def _indices(body: tuple[Statement, ...], kind: type[Statement] = Statement) -> Iterator[Index]:
-    for s in _within(body):
+    for s in walk(body):
         if isinstance(s, kind):
             yield from s.touched.indices
 

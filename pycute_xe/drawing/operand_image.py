@@ -13,7 +13,6 @@ from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Call, Choice, Converted, Leaf, Node, Picked
 from pycute_xe.kernel import Kernel
-from pycute_xe.kernel.ir import statements as ir
 
 __all__ = ["operand_image"]
 
@@ -32,8 +31,8 @@ def _multiplied_first(kernel: Kernel) -> dict[str, tuple[str, Content]]:
         ) from error
     fragments: dict[str, tuple[str, Content]] = {}
     for read in reads:
-        if isinstance(read.statement, ir.Mma):
-            for operand, name in (("A", read.statement.a), ("B", read.statement.b)):
+        if (product := read.statement.touched.product) is not None:
+            for operand, name in (("A", product.a), ("B", product.b)):
                 if read.fragment == name:
                     fragments.setdefault(operand, (name, read.content))
     return fragments
@@ -105,8 +104,16 @@ def _modes(kernel: Kernel, operand: str, other: str) -> tuple[int | None, ...]:
     sizes = {o.name: o.modes for o in kernel.operands}
     along: dict[str, tuple[int | None, ...]] = {}
     for statement in kernel.statements():
-        if isinstance(statement, ir.Load):
-            along.setdefault(statement.operand, statement.modes)
+        memory = statement.touched.memory
+        if memory is not None and memory.fills:
+            along.setdefault(memory.operand, memory.modes)
+    if operand not in along:
+        raise KernelError(
+            "draw",
+            {"kernel": kernel.name, "operand": operand},
+            f"no statement declares the tile of {operand} that it loads",
+            "draw the kernel's mma instead",
+        )
     modes = along[operand]
     theirs = [sizes[other][mode] for mode in along.get(other, ()) if mode is not None]
     shared = [mode is not None and sizes[operand][mode] in theirs for mode in modes]

@@ -35,7 +35,7 @@ from pycute_xe.drawing.scene import (
 )
 from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import ShapeError, quoted, with_article
-from pycute_xe.kernel import Kernel, Mma, Reorder
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.schedules import Plan, Slot, Timeline, timeline
 
@@ -239,13 +239,20 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
 
     Raises `ShapeError` for another operand than A and B, and where a kernel does not reorder it.
     """
-    mma = next((s for s in kernel.statements() if isinstance(s, Mma)), None)
+    products = (s.touched.product for s in kernel.statements())
+    mma = next((product for product in products if product is not None), None)
     if what not in ("A", "B") or mma is None:
         raise ShapeError(
             "draw", {"what": what}, "the reorder of an operand of the MMA is drawn", "name A or B"
         )
     fragment = mma.a if what == "A" else mma.b
-    moves = [s for s in kernel.statements() if isinstance(s, Reorder) and s.destination == fragment]
+    moves = [
+        (move.source, slots)
+        for s in kernel.statements()
+        if (move := s.touched.move) is not None
+        and move.destination == fragment
+        and (slots := move.permutation) is not None
+    ]
     if not moves:
         raise ShapeError(
             "draw",
@@ -253,12 +260,12 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
             f"{fragment} is loaded, not reordered",
             f'draw(kernel, "{what}")',
         )
-    reorder = moves[0]
+    name, layout = moves[0]
     line, from_line = (
-        grf_bytes() * 8 // kernel.fragment(n).value_type.bits for n in (fragment, reorder.source)
+        grf_bytes() * 8 // kernel.fragment(n).value_type.bits for n in (fragment, name)
     )
     places = {s.element: s.place for s in multiplied(mma.mma, what, subgroup)}
-    slots = entries(reorder.slots)
+    slots = entries(layout)
     order = sorted(range(len(slots)), key=slots.__getitem__)
     whole = [order[i : i + line] for i in range(0, len(order), line)]
     kept = [i for i, row in enumerate(whole) if row != list(range(i * line, (i + 1) * line))]
@@ -267,7 +274,7 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     rows = sorted({source // from_line for source in came_from})
     sources = {source: places[number * line + i] for i, source in enumerate(came_from)}
     before = _panel(
-        reorder.source,
+        name,
         what,
         (0, 0),
         from_line,
@@ -277,9 +284,9 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     after = _panel(fragment, what, (0, 1), line, [number * line + i for i in range(line)], places)
     arrows = _arrows(came_from, {row: i for i, row in enumerate(rows)}, from_line)
     caption = (
-        f"Register {number} of {fragment}, as DPAS reads it, and where {reorder.source} has it.",
+        f"Register {number} of {fragment}, as DPAS reads it, and where {name} has it.",
         f"Labels are {'m and k' if what == 'A' else 'k and n'}; colours are work-items.",
-        f"The reorder is {reorder.slots}; {_cost(kernel, fragment)}.",
+        f"The reorder is {layout}; {_cost(kernel, fragment)}.",
     )
     title = f"The reorder of {what} in {kernel.name}, subgroup {subgroup}"
     return Scene(title, caption, (before, after), arrows=arrows)
@@ -410,7 +417,7 @@ def scene_of(
         return of_rows(subject, what, tables)
     if view is not None:
         return _viewed(subject, what, subgroup, view)
-    if isinstance(subject, Kernel) and not any(isinstance(s, Mma) for s in subject.statements()):
+    if isinstance(subject, Kernel) and not any(s.touched.product for s in subject.statements()):
         raise no_product(subject)
     return _scene(subject, what, subgroup)
 

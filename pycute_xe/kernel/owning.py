@@ -7,8 +7,8 @@ from typing import NamedTuple
 from pycute_xe.atom.subgroup_tensor import Owner
 from pycute_xe.errors import CoordError
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.effects import MemoryAccess
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.statements import AtomicStore, Load, Store
 from pycute_xe.signatures import typed
 
 __all__ = ["Moved", "owner_of"]
@@ -44,22 +44,23 @@ def owner_of(kernel: Kernel, operand: str, *element: int) -> Moved:
         modes = ", ".join(map(str, named.modes))
         raise CoordError("owner_of", given, f"{operand} has the modes {modes}", "count from 0")
     for statement in kernel.statements():
-        if isinstance(statement, (Load, Store, AtomicStore)) and statement.operand == operand:
-            moved = _owner_in(statement, element)
+        memory = statement.touched.memory
+        if memory is not None and not memory.prefetches and memory.operand == operand:
+            moved = _owner_in(memory, element)
             if moved is not None:
                 return moved
     raise CoordError("owner_of", given, "no load or store says where its tile lies", "")
 
 
-def _owner_in(statement: Load | Store | AtomicStore, element: tuple[int, ...]) -> Moved | None:
+def _owner_in(memory: MemoryAccess, element: tuple[int, ...]) -> Moved | None:
     """Return who has an element of tiles that begin at multiples of one variable a mode."""
-    copy, where = statement.copy, dict[str, int]()
+    copy, where = memory.copy, dict[str, int]()
     extents = dict.fromkeys(range(len(element)), 1)
     extents |= {
-        mode: copy.tiler_mn[axis] for axis, mode in enumerate(statement.modes) if mode is not None
+        mode: copy.tiler_mn[axis] for axis, mode in enumerate(memory.modes) if mode is not None
     }
     inside: dict[int, int] = {}
-    for mode, (index, at) in enumerate(zip(statement.at, element, strict=True)):
+    for mode, (index, at) in enumerate(zip(memory.at, element, strict=True)):
         left = at - index.offset
         for atom, step in sorted(index.terms, key=lambda term: -term[1]):
             if not isinstance(atom, str) or step < 1:
@@ -68,9 +69,9 @@ def _owner_in(statement: Load | Store | AtomicStore, element: tuple[int, ...]) -
         if not 0 <= left < extents[mode]:
             return None
         inside[mode] = left
-    place = tuple(0 if mode is None else inside[mode] for mode in statement.modes)
+    place = tuple(0 if mode is None else inside[mode] for mode in memory.modes)
     zeros = {name: Index(None, number) for name, number in where.items()}
-    starts = [index.substitute(zeros) for index in statement.at]
+    starts = [index.substitute(zeros) for index in memory.at]
     if not all(start.is_constant for start in starts):
         return None
-    return Moved(where, statement.fragment, copy.owner_of(*place))
+    return Moved(where, memory.fragment, copy.owner_of(*place))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import drilled_kinds
 import numpy as np
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.checking.kernels import JUDGED
+from pycute_xe.checking.kernels import judge_nothing
 from pycute_xe.errors import CuteError, KernelError, MachineError
-from pycute_xe.executing.reference import DOES, shared_bytes
+from pycute_xe.executing.reference import shared_bytes
 from pycute_xe.executing.thread import Thread, numbers, to_bytes
 from pycute_xe.holding.contents import Follower, combined
-from pycute_xe.holding.following import HOLDS
 from pycute_xe.holding.nodes import Call
 from pycute_xe.holding.shared import load_shared, store_shared
 from pycute_xe.kernel import (
@@ -31,7 +30,6 @@ from pycute_xe.kernel import (
     Kernel,
     Load,
     Loop,
-    Meanings,
     Operand,
     SharedLoad,
     SharedStore,
@@ -40,9 +38,8 @@ from pycute_xe.kernel import (
     Store,
     Tiles,
 )
-from pycute_xe.kernel.ir.checks import FITS, check_shared
+from pycute_xe.kernel.ir.checks import check_shared
 from pycute_xe.kernel.ir.effects import SharedAccess
-from pycute_xe.kernel.ir.listing import LINES
 from pycute_xe.kernel.ir.operands import Shared
 from pycute_xe.kernel.ir.statements import touching
 from pycute_xe.layout import Layout
@@ -91,23 +88,17 @@ def does(thread: Thread, statement: SharedAdd, env: Any) -> None:
     thread.machine.trace.message("shared store", "add", where.size, where)
 
 
-ENTRIES: dict[str, tuple[Meanings[Any], Any]] = {
-    "FITS": (FITS, check_shared),
-    "LINES": (LINES, told),
-    "JUDGED": (JUDGED, lambda body, statement: None),
-    "HOLDS": (HOLDS, holds),
-    "DOES": (DOES, does),
+ENTRIES = {
+    "FITS": check_shared,
+    "LINES": told,
+    "JUDGED": judge_nothing,
+    "HOLDS": holds,
+    "DOES": does,
 }
 
 
-@contextmanager
-def entered(missing: str = "") -> Iterator[None]:
-    with ExitStack() as tables:
-        for name, (table, meaning) in ENTRIES.items():
-            if name != missing:
-                table.of(SharedAdd)(meaning)
-                tables.callback(table.without, SharedAdd)
-        yield
+def entered(missing: str = "") -> AbstractContextManager[None]:
+    return drilled_kinds.entered({SharedAdd: ENTRIES}, missing)
 
 
 def added(*between: Statement, times: int = 3, at: Index | None = None) -> Kernel:

@@ -15,7 +15,7 @@ from pycute_xe.identifiers import name_fault
 from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.ir.barriers import NamedBarrier
+from pycute_xe.kernel.ir.effects import CounterAccess, MemoryAccess
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
@@ -24,7 +24,16 @@ from pycute_xe.kernel.spec.specification import without_value
 from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.numeric import Numeric
 
-__all__ = ["FITS", "check_names", "check_program", "check_statement"]
+__all__ = [
+    "FITS",
+    "check_counter",
+    "check_meeting",
+    "check_message",
+    "check_names",
+    "check_program",
+    "check_shared",
+    "check_statement",
+]
 
 MOST_SUBGROUPS = 256
 """Subgroups of a work-group, four times those of any machine: 4,096 work-items."""
@@ -70,44 +79,56 @@ def check_slots(kernel: Program, statement: ir.Statement, name: str, slots: int)
         )
 
 
-def check_ticket(kernel: Program, statement: ir.FetchAdd) -> None:
-    """Refuse a ticket that no element of another integer operand holds."""
-    check_counter(kernel, statement)
-    into, wrong = kernel.operand(statement.into), ""
-    fix = 'declare Operand(name, "s32", modes, role="scratch")'
-    if into.value_type.name != kernel.operand(statement.operand).value_type.name:
-        wrong = f"{into.name} holds {into.value_type}, the counter is of another type"
-    elif into.name == statement.operand:
-        wrong = f"{into.name} is the counter itself"
-    elif into.role not in ("out", "inout", "scratch"):
-        wrong = f"{into.name} has the role {into.role}, a ticket is written"
-    elif len(statement.place) != len(into.modes):
-        wrong = f"{into.name} has {len(into.modes)} modes, {len(statement.place)} indices are given"
-    if wrong:
-        raise unfit(kernel, {"statement": "FetchAdd", "operand": into}, wrong, fix)
-
-
-def check_counter(kernel: Program, statement: ir.Await | ir.Signal | ir.FetchAdd) -> None:
+def check_counter(kernel: Program, statement: ir.Statement) -> None:
     """Refuse a counter that is not an element of a writable 32-bit integer operand."""
-    operand, wrong = kernel.operand(statement.operand), ""
+    if (counter := statement.touched.counter) is None:
+        raise _undeclared(kernel, statement, "counter")
+    operand, wrong = kernel.operand(counter.operand), ""
     fix = 'declare Operand(name, "s32", modes, role="scratch")'
     if operand.value_type.kind == "float" or operand.value_type.bits != 32:
         wrong = f"a counter has 32 bits, {operand.name} holds {operand.value_type}"
-    elif len(statement.at) != len(operand.modes):
+    elif len(counter.at) != len(operand.modes):
         wrong = (
-            f"{operand.name} has {len(operand.modes)} modes, {len(statement.at)} indices are given"
+            f"{operand.name} has {len(operand.modes)} modes, {len(counter.at)} indices are given"
         )
     elif operand.role not in ("inout", "scratch"):
         wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
-    elif isinstance(statement, (ir.Signal, ir.FetchAdd)) and _falls(statement.by):
-        wrong, fix = f"a counter only grows, the statement adds {statement.by}", "add 0 or more"
+    elif counter.by is not None and _falls(counter.by):
+        wrong, fix = f"a counter only grows, the statement adds {counter.by}", "add 0 or more"
     if wrong:
         given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}
+        raise unfit(kernel, given, wrong, fix)
+    if counter.into:
+        _check_ticket(kernel, statement, counter)
+
+
+def _check_ticket(kernel: Program, statement: ir.Statement, counter: CounterAccess) -> None:
+    """Refuse a ticket that no element of another integer operand holds."""
+    into, wrong = kernel.operand(counter.into), ""
+    fix = 'declare Operand(name, "s32", modes, role="scratch")'
+    if into.value_type.name != kernel.operand(counter.operand).value_type.name:
+        wrong = f"{into.name} holds {into.value_type}, the counter is of another type"
+    elif into.name == counter.operand:
+        wrong = f"{into.name} is the counter itself"
+    elif into.role not in ("out", "inout", "scratch"):
+        wrong = f"{into.name} has the role {into.role}, a ticket is written"
+    elif len(counter.place) != len(into.modes):
+        wrong = f"{into.name} has {len(into.modes)} modes, {len(counter.place)} indices are given"
+    if wrong:
+        given: dict[str, object] = {"statement": type(statement).__name__, "operand": into}
         raise unfit(kernel, given, wrong, fix)
 
 
 def _falls(by: Index) -> bool:
     return by.is_constant and by.offset < 0
+
+
+def _undeclared(kernel: Program, statement: ir.Statement, effect: str) -> KernelError:
+    """Return the refusal of a kind that declares no effect of which its entry demands something."""
+    name = type(statement).__name__
+    return unfit(
+        kernel, {"statement": name}, f"{name} declares no {effect}", f"name it in `{name}.touches`"
+    )
 
 
 def check_part(kernel: Program, part: ir.Part) -> None:
@@ -124,20 +145,24 @@ def check_part(kernel: Program, part: ir.Part) -> None:
     check_type(kernel, part, destination, source.value_type)
 
 
-def check_shared(kernel: Program, statement: ir.SharedStore | ir.SharedLoad) -> None:
-    """Refuse places that are too few, or outside the array."""
-    fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
-    count = kernel.subgroups * fragment.elements
-    most = _highest(statement.places)
-    if size(statement.places) != count or most >= array.elements:
-        raise unfit(
-            kernel,
-            {"array": array, "fragment": fragment, "places": statement.places},
-            f"{count} elements of all subgroups go to {size(statement.places)} places that reach "
-            f"element {most} of {array.elements}",
-            "map (subgroup, element) into the array",
-        )
-    check_type(kernel, statement, fragment, array.value_type)
+def check_shared(kernel: Program, statement: ir.Statement) -> None:
+    """Refuse places that are too few for a fragment of the statement, or outside the array."""
+    touched = statement.touched
+    if (shared := touched.shared) is None:
+        raise _undeclared(kernel, statement, "shared")
+    array, most = kernel.shared_array(shared.array), _highest(shared.places)
+    for name in (*touched.reads, *touched.writes, *touched.updates):
+        fragment = kernel.fragment(name)
+        count = kernel.subgroups * fragment.elements
+        if size(shared.places) != count or most >= array.elements:
+            raise unfit(
+                kernel,
+                {"array": array, "fragment": fragment, "places": shared.places},
+                f"{count} elements of all subgroups go to {size(shared.places)} places that reach "
+                f"element {most} of {array.elements}",
+                "map (subgroup, element) into the array",
+            )
+        check_type(kernel, statement, fragment, array.value_type)
 
 
 def _highest(places: Layout | ComposedLayout) -> int:
@@ -151,8 +176,11 @@ def _highest(places: Layout | ComposedLayout) -> int:
     return sum((s - 1) * max(d, 0) for s, d in zip(leaves_of(places.shape), strides, strict=True))
 
 
-def check_barrier(kernel: Program, barrier: NamedBarrier) -> None:
-    """Refuse a barrier that counts more subgroups than there are."""
+def check_meeting(kernel: Program, statement: ir.Statement) -> None:
+    """Refuse a named barrier that counts more subgroups than there are."""
+    if (meeting := statement.touched.named) is None:
+        raise _undeclared(kernel, statement, "named")
+    barrier = meeting.barrier
     most = max(barrier.producers, barrier.consumers)
     if most > kernel.subgroups:
         raise unfit(
@@ -166,9 +194,6 @@ def check_barrier(kernel: Program, barrier: NamedBarrier) -> None:
 # ------------------------------------------------------------ checks
 
 FITS: Meanings[Callable[[Program, ir.Statement], None]] = Meanings("Kernel")
-
-Copying = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
-VERBS = {ir.Prefetch: "prefetch", ir.Load: "load", ir.Store: "store", ir.AtomicStore: "store"}
 
 
 def check_program(kernel: Program) -> None:
@@ -189,8 +214,48 @@ def check_program(kernel: Program) -> None:
 def check_statement(kernel: Program, statement: ir.Statement) -> None:
     """Raise `KernelError` for a statement that does not fit the parts; what is in it is its own."""
     FITS[statement](kernel, statement)
+    _check_declared(kernel, statement)
     for name in (*statement.touched.from_memory, *statement.touched.to_memory):
         kernel.operand(name)
+
+
+def _check_declared(kernel: Program, statement: ir.Statement) -> None:
+    """Raise `KernelError` for an access whose fragments or indices `touches` does not name.
+
+    Readers that ask for the registers of a statement alone would not see them.
+    """
+    touched = statement.touched
+    read, written, indices = list[str](), list[str](), list[Index]()
+    if (memory := touched.memory) is not None:
+        read += [memory.fragment] * memory.stores
+        written += [memory.fragment] * memory.fills
+        indices += memory.at
+    if touched.shared is not None:
+        indices.append(touched.shared.at)
+    if (counter := touched.counter) is not None:
+        indices += (*counter.at, *counter.place)
+        indices += (i for i in (counter.least, counter.by) if i is not None)
+    if touched.named is not None:
+        indices.append(touched.named.barrier.number)
+    if (product := touched.product) is not None:
+        read += (product.a, product.b, product.accumulator)
+        written.append(product.accumulator)
+    if (move := touched.move) is not None:
+        read.append(move.source)
+        written.append(move.destination)
+    if touched.elementwise is not None:
+        written.append(touched.elementwise.destination)
+    wrong = ""
+    for verb, used, declared in (
+        ("reads", read, touched.reads + touched.updates),
+        ("writes", written, touched.writes + touched.updates),
+        ("takes the index", indices, touched.indices),
+    ):
+        wrong = wrong or next((f"{verb} {x}" for x in used if x not in declared), "")
+    if wrong:
+        name = type(statement).__name__
+        wrong = f"{name} {wrong} and does not declare it"
+        raise unfit(kernel, {"statement": name}, wrong, f"name the field in `{name}.touches`")
 
 
 def check_names(kernel: Program) -> None:
@@ -216,58 +281,62 @@ def check_names(kernel: Program) -> None:
 
 
 @FITS.of(ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
-def _(kernel: Program, statement: Copying) -> None:
-    operand, copy = kernel.operand(statement.operand), statement.copy
-    wrong = _misplaced(statement, operand) or _misdirected(statement, operand)
+def check_message(kernel: Program, statement: ir.Statement) -> None:
+    """Refuse a tiled copy that does not fit its operand, its fragment or the subgroups."""
+    if (memory := statement.touched.memory) is None:
+        raise _undeclared(kernel, statement, "memory")
+    operand, copy = kernel.operand(memory.operand), memory.copy
+    wrong = _misplaced(memory, operand) or _misdirected(memory, operand)
     if not wrong and copy.num_subgroups != kernel.subgroups:
         wrong = (
             f"the copy is shared by {copy.num_subgroups} subgroups, the kernel has "
             f"{kernel.subgroups}"
         )
-    if not wrong and isinstance(statement, (ir.Store, ir.AtomicStore)) and operand.role == "in":
+    if not wrong and memory.stores and operand.role == "in":
         wrong = f"{operand.name} is an input, the statement writes it"
-    if not wrong and isinstance(statement, ir.Load) and operand.role == "out":
+    if not wrong and memory.fills and operand.role == "out":
         wrong = f"{operand.name} is an output, the statement reads it"
     if wrong:
         fix = "build the copy from the same tiled MMA, operand and order"
-        if len(statement.at) != len(operand.modes):
-            places = [*map(str, statement.at), *["0"] * len(operand.modes)][: len(operand.modes)]
+        if len(memory.at) != len(operand.modes):
+            places = [*map(str, memory.at), *["0"] * len(operand.modes)][: len(operand.modes)]
             fix = "give an index for each mode"
             if len(listed := ", ".join(places)) <= MOST_QUOTED:
                 fix = f"{fix}: at=({listed})"
         raise unfit(kernel, {"operand": operand, "copy": copy}, wrong, fix)
-    if not isinstance(statement, ir.Prefetch):
-        check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
-        check_type(kernel, statement, kernel.fragment(statement.fragment), copy.value_type)
+    if not memory.prefetches:
+        check_slots(kernel, statement, memory.fragment, copy.messages * copy.atom.values)
+        check_type(kernel, statement, kernel.fragment(memory.fragment), copy.value_type)
 
 
-def _misplaced(statement: Copying, operand: Operand) -> str:
+def _misplaced(memory: MemoryAccess, operand: Operand) -> str:
     """Say what is wrong with the indices or the modes of a copy; empty where nothing is."""
-    rank, modes = len(operand.modes), statement.modes
-    if len(statement.at) != rank:
-        return f"{operand.name} has {rank} modes, the copy begins at {len(statement.at)} indices"
-    if len(modes) != len(statement.copy.tiler_mn):
-        return f"the tile has {len(statement.copy.tiler_mn)} modes, {len(modes)} are named"
+    rank, modes = len(operand.modes), memory.modes
+    if len(memory.at) != rank:
+        return f"{operand.name} has {rank} modes, the copy begins at {len(memory.at)} indices"
+    if len(modes) != len(memory.copy.tiler_mn):
+        return f"the tile has {len(memory.copy.tiler_mn)} modes, {len(modes)} are named"
     named = [mode for mode in modes if mode is not None]
     if len(set(named)) != len(named) or any(not 0 <= mode < rank for mode in named):
         return f"{operand.name} has {rank} modes, the tile runs along {quoted(modes)}"
     missing = [
         extent
-        for extent, mode in zip(statement.copy.tiler_mn, modes, strict=True)
+        for extent, mode in zip(memory.copy.tiler_mn, modes, strict=True)
         if mode is None and extent > 1
     ]
-    if missing and statement.copy.tiler_mn[statement.copy.y_mode] > 1:
+    if missing and memory.copy.tiler_mn[memory.copy.y_mode] > 1:
         return f"{operand.name} has no mode for {missing[0]} rows of the tile"
     return ""
 
 
-def _misdirected(statement: Copying, operand: Operand) -> str:
-    copy, verb = statement.copy, VERBS[type(statement)]
+def _misdirected(memory: MemoryAccess, operand: Operand) -> str:
+    copy = memory.copy
+    verb = "prefetch" if memory.prefetches else "load" if memory.fills else "store"
     if copy.op.message.op != verb:
         return f"a {verb} is done by {copy.op}, a {copy.op.message.op}"
     if copy.value_type != operand.value_type:
         return f"the {verb} moves {copy.value_type}, {operand.name} holds {operand.value_type}"
-    along = statement.modes[copy.x_mode]
+    along = memory.modes[copy.x_mode]
     if along != operand.contiguous:
         mode = "no mode" if along is None else str(operand.modes[along])
         mode = mode if len(mode) <= MOST_QUOTED else f"mode {along}"
@@ -295,28 +364,37 @@ def _(kernel: Program, statement: ir.Fill) -> None:
         )
 
 
-@FITS.of(ir.Reorder, ir.Reduce)
-def _(kernel: Program, statement: ir.Reorder | ir.Reduce) -> None:
+@FITS.of(ir.Reorder)
+def _(kernel: Program, statement: ir.Reorder) -> None:
+    for name in (statement.source, statement.destination):
+        check_slots(kernel, statement, name, -(-size(statement.slots) // 16))
+    _check_end(kernel, statement, statement.slots, statement.destination)
+
+
+@FITS.of(ir.Reduce)
+def _(kernel: Program, statement: ir.Reduce) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
-    if isinstance(statement, ir.Reorder):
-        for name in (statement.source, statement.destination):
-            check_slots(kernel, statement, name, -(-size(statement.slots) // 16))
-    elif size(statement.slots) != source.elements:
+    if size(statement.slots) != source.elements:
         raise unfit(
             kernel,
             {"statement": "Reduce", "fragment": source},
             f"the map takes {size(statement.slots)} elements, the fragment has {source.elements}",
             "",
         )
-    if cosize(statement.slots) > destination.elements:
+    _check_end(kernel, statement, statement.slots, statement.destination)
+    check_type(kernel, statement, destination, source.value_type)
+
+
+def _check_end(kernel: Program, statement: ir.Statement, slots: Layout, name: str) -> None:
+    """Raise `KernelError` for a map beyond the end of its destination."""
+    destination = kernel.fragment(name)
+    if cosize(slots) > destination.elements:
         raise unfit(
             kernel,
-            {"statement": type(statement).__name__, "slots": statement.slots},
-            f"it reaches element {cosize(statement.slots) - 1}, {destination} ends before",
+            {"statement": type(statement).__name__, "slots": slots},
+            f"it reaches element {cosize(slots) - 1}, {destination} ends before",
             "use a map onto the destination",
         )
-    if isinstance(statement, ir.Reduce):
-        check_type(kernel, statement, destination, source.value_type)
 
 
 @FITS.of(ir.Convert)
@@ -415,15 +493,10 @@ def _(kernel: Program, statement: ir.Loop) -> None:
                 raise KernelError("Loop", {"holds": f"{name} = {value}"}, *wrong)
 
 
-@FITS.of(NamedArrive, NamedWait)
-def _(kernel: Program, statement: NamedArrive | NamedWait) -> None:
-    check_barrier(kernel, statement.barrier)
-
-
 FITS.of(ir.Part)(check_part)
 FITS.of(ir.SharedStore, ir.SharedLoad)(check_shared)
-FITS.of(ir.Await, ir.Signal)(check_counter)
-FITS.of(ir.FetchAdd)(check_ticket)
+FITS.of(ir.Await, ir.Signal, ir.FetchAdd)(check_counter)
+FITS.of(NamedArrive, NamedWait)(check_meeting)
 
 
 @FITS.of(ir.If, ir.BarrierArrive, ir.BarrierWait, ir.Fence)

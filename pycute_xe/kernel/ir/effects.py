@@ -142,6 +142,11 @@ class RegisterMove:
     slots: Layout | None = None
     how: str = ""
 
+    @property
+    def permutation(self) -> Layout | None:
+        """Where each element goes, to a place of its own; None where all stay, or some meet."""
+        return None if self.how else self.slots
+
 
 @checked_fields
 @dataclass(frozen=True, slots=True)

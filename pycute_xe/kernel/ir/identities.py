@@ -240,12 +240,7 @@ class _Change:
             case str() if name == "var":
                 return scope.get(value, value)
             case str() if name not in WORDS:
-                raise KernelError(
-                    "identified",
-                    {"statement": type(statement).__name__, "field": name},
-                    f"whether {name} is a name is not known",
-                    "enter it in THINGS or in WORDS",
-                )
+                raise self.unknown(statement, name)
             case Index():
                 return self.index(value, scope)
             case NamedBarrier():
@@ -253,11 +248,11 @@ class _Change:
             case Const() | Element() | Slot() | Apply() | Total() | Rounded() | Where():
                 return self.expression(value, scope)
             case tuple():
-                return tuple(self.entry(name, x, scope) for x in value)  # pyright: ignore[reportUnknownVariableType]
+                return tuple(self.entry(statement, name, x, scope) for x in value)  # pyright: ignore[reportUnknownVariableType]
             case _:
                 return value
 
-    def entry(self, name: str, value: Any, scope: Mapping[str, str]) -> Any:
+    def entry(self, statement: Statement, name: str, value: Any, scope: Mapping[str, str]) -> Any:
         """Return one entry of a field that has several."""
         match value:
             case Statement():
@@ -268,8 +263,21 @@ class _Change:
                 return self.thing(fragment), self.expression(claim, scope)
             case (str(fragment), layout) if name == "gathers":
                 return self.thing(fragment), layout
+            case str():
+                raise self.unknown(statement, name)
+            case tuple():
+                return tuple(self.entry(statement, name, x, scope) for x in value)  # pyright: ignore[reportUnknownVariableType]
             case _:
                 return value
+
+    def unknown(self, statement: Statement, name: str) -> KernelError:
+        """Return the refusal of a text that may be a name or not."""
+        return KernelError(
+            "identified",
+            {"statement": type(statement).__name__, "field": name},
+            f"whether {name} is a name is not known",
+            "enter it in THINGS or in WORDS",
+        )
 
     def recurrence(self, one: Recurrence, scope: Mapping[str, str]) -> Recurrence:
         own = self.bound(one.indices)

@@ -15,7 +15,7 @@ from pycute_xe.kernel.ir.checks import check_program
 from pycute_xe.kernel.ir.listing import listing
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import Program, walk
-from pycute_xe.kernel.ir.statements import If, Loop, Mma, Statement
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.typing import glance, shown
 
@@ -81,8 +81,8 @@ class Kernel(Program):
     def mma(self) -> TiledMma:
         """The tiled MMA of the first multiplication; `KernelError` where nothing is multiplied."""
         for statement in walk(self.body):
-            if isinstance(statement, Mma):
-                return statement.mma
+            if (product := statement.touched.product) is not None:
+                return product.mma
         raise KernelError("mma", {"kernel": self.name}, "the kernel multiplies nothing", "")
 
     @typed
@@ -157,13 +157,12 @@ def _replaced(
 def _unclaimed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     out: list[Statement] = []
     for statement in body:
-        match statement:
-            case Loop():
-                out.append(replace(statement, body=_unclaimed(statement.body), holds=()))
-            case If():
-                out.append(replace(statement, body=_unclaimed(statement.body)))
-            case _:
-                out.append(statement)
+        if isinstance(statement, Loop):
+            out.append(replace(statement, body=_unclaimed(statement.body), holds=()))
+        elif isinstance(statement, If):
+            out.append(replace(statement, body=_unclaimed(statement.body)))
+        else:
+            out.append(statement)
     return tuple(out)
 
 

@@ -14,7 +14,7 @@ from pycute_xe.bulk import entries
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.barriers import ROLES
-from pycute_xe.kernel.ir.effects import RegisterMove
+from pycute_xe.kernel.ir.effects import CounterAccess, MemoryAccess, RegisterMove, SharedAccess
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.layout import size
@@ -70,55 +70,56 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     """
     out: dict[str, Renaming] = {}
     taken: set[str] = set()
-    for reorder in kernel.statements():
-        if not isinstance(reorder, ir.Reorder) or taken & {reorder.source, reorder.destination}:
+    for statement in kernel.statements():
+        move = statement.touched.move
+        if move is None or taken & {move.source, move.destination}:
             continue
-        renaming = _renaming(kernel, reorder)
-        if renaming is not None and _safe(kernel, reorder):
-            out[reorder.destination] = renaming
-            taken |= {reorder.source, reorder.destination}
+        renaming = _renaming(kernel, move)
+        if renaming is not None and _safe(kernel, statement, move):
+            out[move.destination] = renaming
+            taken |= {move.source, move.destination}
     return out
 
 
 def reorder_moves(kernel: Program, reorder: ir.Reorder | RegisterMove) -> int:
     """Return how many `mov` instructions a reorder is in each subgroup, 0 for a renaming.
 
-    Law: a reorder into another type is a conversion and counts 0. Raises `KernelError` for values
-    that share a byte, which no move parts.
+    Law: a reorder into another type is a conversion and counts 0, as does a move in which each
+    element keeps its place. Raises `KernelError` for values that share a byte, which no move parts.
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
     >>> gemm = cx.kernel.gemm(mma, copy_b="XE_2D_U16x32x32_LD_N")
-    >>> found = [s for s in gemm.statements() if type(s).__name__ == "Reorder"]
-    >>> [(s.destination, reorder_moves(gemm, s)) for s in found]
+    >>> moves = [s.touched.move for s in gemm.statements()]
+    >>> [(m.destination, reorder_moves(gemm, m)) for m in moves if m is not None]
     [('tCrA', 0), ('tCrB', 128)]
     """
     source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
-    if source.value_type != destination.value_type or reorder.destination in renamings(kernel):
+    if reorder.slots is None or source.value_type != destination.value_type:
         return 0
-    if reorder.slots is None:
+    if reorder.destination in renamings(kernel):
         return 0
     made = moves(entries(reorder.slots), source.value_type.bits, destination.elements)
     return sum(move.instructions for move in made)
 
 
-def _renaming(kernel: Program, reorder: ir.Reorder) -> Renaming | None:
+def _renaming(kernel: Program, move: RegisterMove) -> Renaming | None:
     """Return how the destination lies in the source, ``None`` where an operand is in pieces."""
-    source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
-    if destination.value_type != source.value_type:
+    source, destination = (kernel.fragment(n) for n in (move.source, move.destination))
+    if destination.value_type != source.value_type or (slots := move.permutation) is None:
         return None
-    if is_identity(reorder.slots):
+    if is_identity(slots):
         fits = source.bytes >= destination.bytes
         whole = Renaming(destination.name, source.name, destination.bytes, (0,))
         return whole if fits else None
     bits, count = source.value_type.bits, destination.elements
-    if not source.elements == count == size(reorder.slots):
+    if not source.elements == count == size(slots):
         return None
     readers = [s for s in kernel.statements() if destination.name in _read(s)]
     pieces = {piece for reader in readers for piece in _pieces(reader, destination.name)}
     if len(pieces) != 1 or not (piece := pieces.pop()) or piece * 8 % bits:
         return None
-    goes_to = entries(reorder.slots)
+    goes_to = entries(slots)
     elements = piece * 8 // bits
     if count % elements or sorted(goes_to) != list(range(count)):
         return None
@@ -135,30 +136,31 @@ def _renaming(kernel: Program, reorder: ir.Reorder) -> Renaming | None:
 
 def _pieces(reader: ir.Statement, name: str) -> Iterator[int]:
     """The bytes that a reader needs in one piece; 0 where it needs the whole fragment."""
-    if isinstance(reader, ir.Mma) and reader.accumulator != name:
-        op = reader.mma.atom.op
-        yield from (op.bytes_A,) * (reader.a == name) + (op.bytes_B,) * (reader.b == name)
-    elif isinstance(reader, ir.Store):
-        atom = reader.copy.block
+    touched, pieces = reader.touched, list[int]()
+    if (product := touched.product) is not None and product.accumulator != name:
+        op = product.mma.atom.op
+        pieces += [op.bytes_A] * (product.a == name) + [op.bytes_B] * (product.b == name)
+    if (memory := touched.memory) is not None and memory.overwrites and memory.fragment == name:
+        atom = memory.copy.block
         values, image = atom.values * 16, atom.register_tv.elements
-        yield values * atom.value_type.bits // 8 if image == values else 0
-    else:
-        yield 0
+        pieces.append(values * atom.value_type.bits // 8 if image == values else 0)
+    whole = any((touched.shared, touched.move, touched.elementwise))
+    yield from pieces if pieces and not whole else [0]
 
 
-def _safe(kernel: Program, reorder: ir.Reorder) -> bool:
+def _safe(kernel: Program, reorder: ir.Statement, move: RegisterMove) -> bool:
     """Whether no statement could tell the two fragments of a reorder apart.
 
     Only the reorder, wherever it is repeated, writes the destination. Each statement that reads it
     comes after the reorder with no write of the source between the two.
     """
     others = (s for s in kernel.statements() if s != reorder)
-    if any(reorder.destination in _written(s) for s in others):
+    if any(move.destination in _written(s) for s in others):
         return False
-    return _reads_after(kernel.body, reorder)
+    return _reads_after(kernel.body, reorder, move)
 
 
-def _reads_after(body: tuple[ir.Statement, ...], reorder: ir.Reorder) -> bool:
+def _reads_after(body: tuple[ir.Statement, ...], reorder: ir.Statement, move: RegisterMove) -> bool:
     """Whether each read of the destination in a body finds the source as the reorder read it."""
     valid = False
     for statement in body:
@@ -167,11 +169,11 @@ def _reads_after(body: tuple[ir.Statement, ...], reorder: ir.Reorder) -> bool:
             continue
         inner = statement.body if isinstance(statement, (ir.Loop, ir.If)) else ()
         nested = [*walk(inner)] or [statement]
-        writes = any(reorder.source in _written(s) for s in nested)
+        writes = any(move.source in _written(s) for s in nested)
         if inner and (writes or not valid):
-            if not _reads_after(inner, reorder):
+            if not _reads_after(inner, reorder, move):
                 return False
-        elif any(reorder.destination in _read(s) for s in nested) and (writes or not valid):
+        elif any(move.destination in _read(s) for s in nested) and (writes or not valid):
             return False
         valid = valid and not writes
     return True
@@ -196,7 +198,8 @@ def listing(kernel: Program) -> str:
     head = [f"{kernel.name}({', '.join(map(str, kernel.operands))})"]
     if kernel.computes is not None:
         head += [f"  computes   {text}" for text in str(kernel.computes).splitlines()]
-    mmas = dict.fromkeys(s.mma for s in walk(kernel.body) if isinstance(s, ir.Mma))
+    products = (statement.touched.product for statement in walk(kernel.body))
+    mmas = dict.fromkeys(product.mma for product in products if product is not None)
     head += [f"  mma        {mma}" for mma in mmas]
     head.append(f"  registers  {', '.join(map(str, kernel.fragments))} per work-item")
     if kernel.shared:
@@ -210,22 +213,22 @@ def line_in(kernel: Program, statement: ir.Statement) -> str:
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> [line_in(gemm, s) for s in gemm.statements() if isinstance(s, ir.Reorder)][0]
+    >>> next(line_in(gemm, s) for s in gemm.statements() if s.touched.move is not None)
     'reorder   tArA → tCrA  moves nothing'
     """
-    text = line(statement)
-    if not isinstance(statement, ir.Reorder):
+    text, move = line(statement), statement.touched.move
+    if move is None or (slots := move.permutation) is None:
         return text
-    source, to = (kernel.fragment(n) for n in (statement.source, statement.destination))
+    source, to = (kernel.fragment(n) for n in (move.source, move.destination))
     renaming = renamings(kernel).get(to.name)
     if source.value_type != to.value_type:
         verb = "converts"
     elif renaming is not None:
         verb = "moves nothing" if renaming.moves_nothing else "renames registers"
     else:
-        verb = "copies" if is_identity(statement.slots) else ""
-    head, by, slots = text.partition("  by ")
-    return f"{head}  {verb}{by[1 + (not verb) :]}{slots}" if by else f"{head}  {verb}"
+        verb = "copies" if is_identity(slots) else ""
+    head, by, layout = text.partition("  by ")
+    return f"{head}  {verb}{by[1 + (not verb) :]}{layout}" if by else f"{head}  {verb}"
 
 
 def _lines(kernel: Program, body: tuple[ir.Statement, ...], level: int) -> Iterator[str]:
@@ -246,55 +249,53 @@ def line(statement: ir.Statement) -> str:
     return LINES[statement](statement)
 
 
-def _place(
-    statement: ir.Prefetch
-    | ir.Load
-    | ir.Store
-    | ir.AtomicStore
-    | ir.Await
-    | ir.Signal
-    | ir.FetchAdd,
-) -> str:
-    return f"{statement.operand}[{_indices(statement.at)}]"
+def _place(access: MemoryAccess | CounterAccess) -> str:
+    return f"{access.operand}[{_indices(access.at)}]"
+
+
+def _ticket(access: CounterAccess) -> str:
+    return f"{access.into}[{_indices(access.place)}]"
 
 
 def _indices(indices: tuple[Index, ...]) -> str:
     return ", ".join(map(str, indices))
 
 
-def _messages(statement: ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore) -> str:
-    return f"by {statement.copy.messages} × {statement.copy.op}"
+def _messages(access: MemoryAccess) -> str:
+    return f"by {access.copy.messages} × {access.copy.op}"
 
 
-def _part_of(statement: ir.SharedStore | ir.SharedLoad) -> str:
-    at = "" if statement.at.is_constant and not statement.at.offset else f"{statement.at} + "
-    return f"{statement.array}[{at}{statement.places}]"
+def _part_of(access: SharedAccess) -> str:
+    at = "" if access.at.is_constant and not access.at.offset else f"{access.at} + "
+    return f"{access.array}[{at}{access.places}]"
 
 
-_ROWS: dict[type[ir.Statement], Callable[[Any], str]] = {
-    ir.Prefetch: lambda s: f"prefetch  {_place(s)}  {_messages(s)}",
-    ir.Load: lambda s: f"copy      {_place(s)} → {s.fragment}  {_messages(s)}",
-    ir.Store: lambda s: f"copy      {s.fragment} → {_place(s)}  {_messages(s)}",
-    ir.AtomicStore: lambda s: f"add       {s.fragment} → {_place(s)}  {_messages(s)}",
-    ir.Fill: lambda s: f"fill      {s.fragment} = {s.value:g}",
-    ir.Part: lambda s: f"part      {s.source} from {s.first} → {s.destination}  by {s.slots}",
-    ir.Convert: lambda s: f"convert   {s.source} → {s.destination}",
-    ir.Reduce: lambda s: f"reduce    {s.how} of {s.source} → {s.destination}  by {s.slots}",
-    ir.Mma: lambda s: f"mma       {s.accumulator} += {s.a} · {s.b}  by {s.mma.atom}",
-    ir.BarrierArrive: lambda _: "barrier   arrive",
-    ir.BarrierWait: lambda _: "barrier   wait",
-    NamedArrive: lambda s: f"barrier   arrive at {s.barrier} as {ROLES[s.role].words}",
-    NamedWait: lambda s: f"barrier   wait for {s.barrier}",
-    ir.Fence: lambda _: "fence     shared memory",
-    ir.Await: lambda s: f"await     {_place(s)} >= {s.least}",
-    ir.Signal: lambda s: f"signal    {_place(s)} += {s.by}",
-    ir.FetchAdd: lambda s: f"ticket    {s.into}[{_indices(s.place)}] = {_place(s)}, += {s.by}",
-    ir.SharedStore: lambda s: f"share     {s.fragment} → {_part_of(s)}",
-    ir.SharedLoad: lambda s: f"share     {_part_of(s)} → {s.fragment}",
-    ir.If: lambda s: f"when {s.index} < {s.below}:",
-}
-for _kind, _row in _ROWS.items():
-    LINES.of(_kind)(_row)
+def _enter(kind: type[ir.Statement], text: Callable[[Any], str]) -> None:
+    LINES.of(kind)(text)
+
+
+_enter(ir.Prefetch, lambda s: f"prefetch  {_place(s.access)}  {_messages(s.access)}")
+_enter(ir.Load, lambda s: f"copy      {_place(s.access)} → {s.fragment}  {_messages(s.access)}")
+_enter(ir.Store, lambda s: f"copy      {s.fragment} → {_place(s.access)}  {_messages(s.access)}")
+_enter(
+    ir.AtomicStore, lambda s: f"add       {s.fragment} → {_place(s.access)}  {_messages(s.access)}"
+)
+_enter(ir.Fill, lambda s: f"fill      {s.fragment} = {s.value:g}")
+_enter(ir.Part, lambda s: f"part      {s.source} from {s.first} → {s.destination}  by {s.slots}")
+_enter(ir.Convert, lambda s: f"convert   {s.source} → {s.destination}")
+_enter(ir.Reduce, lambda s: f"reduce    {s.how} of {s.source} → {s.destination}  by {s.slots}")
+_enter(ir.Mma, lambda s: f"mma       {s.accumulator} += {s.a} · {s.b}  by {s.mma.atom}")
+_enter(ir.BarrierArrive, lambda _: "barrier   arrive")
+_enter(ir.BarrierWait, lambda _: "barrier   wait")
+_enter(NamedArrive, lambda s: f"barrier   arrive at {s.barrier} as {ROLES[s.role].words}")
+_enter(NamedWait, lambda s: f"barrier   wait for {s.barrier}")
+_enter(ir.Fence, lambda _: "fence     shared memory")
+_enter(ir.Await, lambda s: f"await     {_place(s.access)} >= {s.least}")
+_enter(ir.Signal, lambda s: f"signal    {_place(s.access)} += {s.by}")
+_enter(ir.FetchAdd, lambda s: f"ticket    {_ticket(s.access)} = {_place(s.access)}, += {s.by}")
+_enter(ir.SharedStore, lambda s: f"share     {s.fragment} → {_part_of(s.access)}")
+_enter(ir.SharedLoad, lambda s: f"share     {_part_of(s.access)} → {s.fragment}")
+_enter(ir.If, lambda s: f"when {s.index} < {s.below}:")
 
 
 @LINES.of(ir.Reorder)

@@ -16,9 +16,8 @@ from typing import Any, Generic, TypeVar, cast
 from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Quotient
 from pycute_xe.kernel.ir.barriers import NamedBarrier
-from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
-from pycute_xe.kernel.ir.statements import If, Loop, Map, Statement
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import indices_of
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.signatures import typed
@@ -327,8 +326,9 @@ def check_barriers(kernel: Program, body: tuple[Statement, ...]) -> None:
 
 def _check_indices(kernel: Program, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
     for statement in body:
-        own = frozenset({ELEMENT_INDEX}) if isinstance(statement, Map) else frozenset[str]()
-        _check_bound(kernel, statement.touched.indices, bound | own, type(statement).__name__)
+        touched = statement.touched
+        own = frozenset[str]() if touched.elementwise is None else frozenset({ELEMENT_INDEX})
+        _check_bound(kernel, touched.indices, bound | own, type(statement).__name__)
         if isinstance(statement, Loop):
             inside = bound | {statement.var}
             for _, value in statement.holds:
@@ -448,16 +448,17 @@ def _paired(kernel: Program, body: tuple[Statement, ...]) -> None:
     """A consumer waits behind its arrival at a named barrier, in the same body."""
     owed: list[NamedBarrier] = []
     for statement in body:
-        if isinstance(statement, NamedArrive) and statement.role != "producer":
-            if statement.barrier in owed:
-                raise _unpaired(kernel, statement.barrier, "arrives twice without waiting")
-            owed.append(statement.barrier)
-        elif isinstance(statement, NamedWait):
-            if statement.barrier not in owed:
-                raise _unpaired(kernel, statement.barrier, "waits without arriving as a consumer")
-            owed.remove(statement.barrier)
-        elif isinstance(statement, (Loop, If)):
+        meeting = statement.touched.named
+        if isinstance(statement, (Loop, If)):
             _paired(kernel, statement.body)
+        elif meeting is not None and meeting.waits:
+            if meeting.barrier not in owed:
+                raise _unpaired(kernel, meeting.barrier, "waits without arriving as a consumer")
+            owed.remove(meeting.barrier)
+        elif meeting is not None and meeting.role != "producer":
+            if meeting.barrier in owed:
+                raise _unpaired(kernel, meeting.barrier, "arrives twice without waiting")
+            owed.append(meeting.barrier)
     if owed:
         raise _unpaired(kernel, owed[0], "arrives as a consumer and never waits")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked, Quotient
 from pycute_xe.kernel.ir.program import Program
-from pycute_xe.kernel.ir.statements import AtomicStore, Load, Loop, Prefetch, Statement, Store
+from pycute_xe.kernel.ir.statements import Loop, Statement
 
 __all__ = ["LEAST", "MOST", "Reach", "farthest_entry", "reaches", "too_far"]
 
@@ -68,13 +68,14 @@ def _within(body: tuple[Statement, ...], spans: Mapping[str, Span | None]) -> It
     """Yield how far the indices of statements reach, in bodies with the spans of their loops."""
     for statement in body:
         word = type(statement).__name__
-        for index in statement.touched.indices:
+        touched = statement.touched
+        for index in touched.indices:
             yield from _constants(f"the index {index} of {word}", index)
-        if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
-            for index in statement.at:
+        if (memory := touched.memory) is not None:
+            for index in memory.at:
                 span = _span(index, spans)
                 if span is not None:
-                    yield Reach(f"{word} {statement.operand} at {index}", *span)
+                    yield Reach(f"{word} {memory.operand} at {index}", *span)
         inside: Mapping[str, Span | None] = spans
         if isinstance(statement, Loop):
             start, stop = _span(statement.start, spans), _span(statement.stop, spans)

@@ -16,9 +16,10 @@ from pycute_xe.arch.regions import moves, passes
 from pycute_xe.arch.target import get_target, grf_bytes
 from pycute_xe.bulk import entries
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.effects import Elementwise, Product, RegisterMove
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import living
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
 
 __all__ = ["Woven", "peak", "woven"]
 
@@ -35,8 +36,8 @@ class Woven:
     ``piece`` counts bytes; ``maps`` change single elements behind the reorder.
     """
 
-    reorder: ir.Reorder
-    maps: tuple[ir.Map, ...]
+    reorder: RegisterMove
+    maps: tuple[Elementwise, ...]
     piece: int
     slots: int
 
@@ -66,51 +67,57 @@ def woven(kernel: Kernel, joined: Mapping[str, object], taken: Taken) -> dict[st
     """Return the operands that are made in pieces, by name; none where whole ones fit."""
     if peak(kernel, taken) <= max(get_target("pvc").grf_modes) - _LEFT:
         return {}
-    loops = (s.body for s in kernel.statements() if isinstance(s, (ir.Loop, ir.If)))
+    loops = (s.body for s in kernel.statements() if isinstance(s, (Loop, If)))
     chosen = (
-        _woven(kernel, first, body[at + 1 :])
+        _woven(kernel, first, move, body[at + 1 :])
         for body in (kernel.body, *loops)
         for at, first in enumerate(body)
-        if isinstance(first, ir.Reorder) and first.destination not in joined
+        if (move := first.touched.move) is not None
+        and move.permutation is not None
+        and move.destination not in joined
     )
     return {each.reorder.destination: each for each in chosen if each is not None}
 
 
-def _woven(kernel: Kernel, reorder: ir.Reorder, rest: tuple[ir.Statement, ...]) -> Woven | None:
+def _woven(
+    kernel: Kernel, first: Statement, reorder: RegisterMove, rest: tuple[Statement, ...]
+) -> Woven | None:
     """Return how the destination of a reorder is made in pieces, None where it is not.
 
     Maps of single elements may follow, then one multiplication alone reads it. Until then what
     they read stays as it is.
     """
-    name, maps = reorder.destination, list[ir.Map]()
-    reads = {reorder.source}
+    name, maps = reorder.destination, list[Elementwise]()
+    made, reads = [first], {reorder.source}
     for statement in rest:
-        if isinstance(statement, (ir.Loop, ir.If)) or reads & {*_changed(statement)} - {name}:
+        if isinstance(statement, (Loop, If)) or reads & {*_changed(statement)} - {name}:
             return None
-        if isinstance(statement, ir.Map) and statement.destination == name:
-            if name in dict(statement.gathers):
+        each, product = statement.touched.elementwise, statement.touched.product
+        if each is not None and each.destination == name:
+            if name in dict(each.gathers):
                 return None
-            maps.append(statement)
-            reads |= {*statement.sources}
-        elif isinstance(statement, ir.Mma) and name in (statement.a, statement.b):
+            maps.append(each)
+            made.append(statement)
+            reads |= {*each.sources}
+        elif product is not None and name in (product.a, product.b):
             touching = [s for s in kernel.statements() if _touches(s, name)]
-            if statement.a == statement.b or touching != [reorder, *maps, statement]:
+            if product.a == product.b or touching != [*made, statement]:
                 return None
-            return _in_pieces(kernel, reorder, tuple(maps), statement)
+            return _in_pieces(kernel, reorder, tuple(maps), product)
     return None
 
 
-def _touches(statement: ir.Statement, name: str) -> bool:
-    straight = not isinstance(statement, (ir.Loop, ir.If))
+def _touches(statement: Statement, name: str) -> bool:
+    straight = not isinstance(statement, (Loop, If))
     return straight and name in (*statement.touched.reads, *_changed(statement))
 
 
-def _changed(statement: ir.Statement) -> tuple[str, ...]:
+def _changed(statement: Statement) -> tuple[str, ...]:
     return (*statement.touched.writes, *statement.touched.updates)
 
 
 def _in_pieces(
-    kernel: Kernel, reorder: ir.Reorder, maps: tuple[ir.Map, ...], mma: ir.Mma
+    kernel: Kernel, reorder: RegisterMove, maps: tuple[Elementwise, ...], mma: Product
 ) -> Woven | None:
     """Return how many pieces there must be at a time; None if that is all of them."""
     op, is_a = mma.mma.atom.op, reorder.destination == mma.a
@@ -128,9 +135,11 @@ def _in_pieces(
     return Woven(reorder, maps, piece, slots)
 
 
-def _written(kernel: Kernel, reorder: ir.Reorder) -> Iterator[tuple[int, int]]:
+def _written(kernel: Kernel, reorder: RegisterMove) -> Iterator[tuple[int, int]]:
     """Yield the first and the last byte that each instruction of a reorder writes."""
     source, to = (kernel.fragment(n).value_type for n in (reorder.source, reorder.destination))
+    if reorder.slots is None:
+        return
     slots = entries(reorder.slots)
     if source != to:
         for _, into in passes(slots, source.bits, to.bits):

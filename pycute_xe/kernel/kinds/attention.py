@@ -237,7 +237,7 @@ class Ending:
         if form.packed:
             stores = self._rows(column, fragment)
         if form.across > 1:  # all have the whole sum; tiles of O in turn, one subgroup each
-            stores = [s if isinstance(s, Part) else self._in_turn(s, v) for s in stores]
+            stores = [s if s.touched.writes else self._in_turn(s, v) for s in stores]
         return (*before, *out, *stores)
 
     def _in_turn(self, store: Statement, v: int) -> If:

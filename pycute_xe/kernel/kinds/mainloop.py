@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -12,19 +13,13 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.barriers import NamedBarrier
 from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.statements import (
-    AtomicStore,
     BarrierArrive,
     BarrierWait,
     Fence,
     If,
-    Load,
     Loop,
     Mma,
-    Prefetch,
-    SharedLoad,
-    SharedStore,
     Statement,
-    Store,
 )
 from pycute_xe.kernel.kinds.side import MEET, Side
 from pycute_xe.layout import Layout, make_layout
@@ -209,15 +204,14 @@ def by_some(mma: TiledMma, body: tuple[Statement, ...]) -> If:
 
 def doubled(statement: Statement) -> Statement:
     """Return a statement in which subgroups beyond those of the MMA do what the first ones do."""
-    match statement:
-        case Loop() | If():
-            return replace(statement, body=tuple(map(doubled, statement.body)))
-        case Load() | Prefetch() | Store() | AtomicStore():
-            return replace(statement, copy=_doubled_copy(statement.copy))
-        case SharedStore() | SharedLoad():
-            return replace(statement, places=_doubled_places(statement.places))
-        case _:
-            return statement
+    if isinstance(statement, (Loop, If)):
+        return replace(statement, body=tuple(map(doubled, statement.body)))
+    changed: dict[str, Any] = {}
+    if (memory := statement.touched.memory) is not None:
+        changed["copy"] = _doubled_copy(memory.copy)
+    if (shared := statement.touched.shared) is not None:
+        changed["places"] = _doubled_places(shared.places)
+    return replace(statement, **changed) if changed else statement
 
 
 def _doubled_copy(copy: TiledCopy) -> TiledCopy:

@@ -8,10 +8,11 @@ from typing import Any
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
+from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.identities import renamed
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.ir.statements import Await, If, Loop, Mma, Signal, Statement
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.schedules.plan import FIELDS
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
@@ -133,7 +134,7 @@ def _usual_names(kernel: Kernel) -> tuple[dict[str, str], dict[str, str]] | None
     tables = [looked.operand for looked in every if looked.at[:2] == piece]
     if not (units.is_simple and units.terms and counts and tables and kernel.outputs):
         return None
-    waits = [s.operand for s in walk(kernel.body) if isinstance(s, (Await, Signal))]
+    waits = [one.operand for s in walk(kernel.body) if (one := _waited_for(s)) is not None]
     known = {counts[0].operand: "count", tables[0]: "work"} | dict.fromkeys(waits, "locks")
     rest = [o for o in kernel.operands if o.name not in known]
     known |= {o.name: "W" for o in rest if o.role == "scratch"}
@@ -156,9 +157,15 @@ def _without_waits(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         if isinstance(statement, (If, Loop)):
             inner = _without_waits(statement.body)
             out += [replace(statement, body=inner)] if inner else []
-        elif not isinstance(statement, (Await, Signal)):
+        elif _waited_for(statement) is None or not statement.touched.only_counts:
             out.append(statement)
     return tuple(out)
+
+
+def _waited_for(statement: Statement) -> CounterAccess | None:
+    """Return the counter for which a statement waits, or which it signals; tickets are none."""
+    counter = statement.touched.counter
+    return None if counter is None or counter.into else counter
 
 
 def _with(
@@ -204,7 +211,8 @@ def _turns(kernel: Kernel) -> tuple[Loop, bool]:
             "experts are stacked, and where their rows begin is known to the plan alone",
             'ask the kernel made with groups="batch"',
         )
-    if len({s.mma.tile_mnk for s in walk(kernel.body) if isinstance(s, Mma)}) != 1:
+    products = (statement.touched.product for statement in walk(kernel.body))
+    if len({product.mma.tile_mnk for product in products if product is not None}) != 1:
         raise KernelError(
             "whole_tiles",
             {"kernel": kernel.name},

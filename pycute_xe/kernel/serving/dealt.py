@@ -8,15 +8,11 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.index import Index, Looked, Tiles
+from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.identities import named
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.ir.statements import (
-    FetchAdd,
-    If,
-    Loop,
-    Statement,
-)
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.ir.tickets import misused
 from pycute_xe.kernel.serving.rows import rounded
 from pycute_xe.kernel.serving.sizes import sized
@@ -83,8 +79,9 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
     (turns,) = kernel.body if len(kernel.body) == 1 else (None,)
     if not isinstance(turns, Loop) or len(turns.body) != 2:
         raise _undealt(kernel, "its body is not a loop of a ticket and what is done with it")
-    take, done = turns.body
-    if not isinstance(take, FetchAdd) or not isinstance(done, If):
+    statement, done = turns.body
+    take = statement.touched.counter if statement.touched.only_counts else None
+    if take is None or not take.into or take.least is not None or not isinstance(done, If):
         raise _undealt(kernel, "its loop does not begin with a ticket, under a condition behind it")
     ticket = Index.element(take.into, *take.place)
     if (done.index, turns.start, turns.stop) != (ticket, Index(), done.below):
@@ -92,7 +89,8 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
     ranges = ((turns.var, turns.stop), *kernel.grid)
     own = {name for name, _ in ranges}
     body = named(done.body, Looked(take.into, take.place), take.into)
-    if wrong := _lost(kernel, take, ranges) or _not_a_deal(kernel, take, own, done.below, body):
+    wrong = _lost(kernel, take, ranges) or misused(kernel, statement)
+    if wrong := wrong or _not_a_deal(kernel, take, own, done.below, body):
         raise _undealt(kernel, wrong)
     gone = {take.operand, take.into}
     operands = tuple(o for o in kernel.operands if o.name not in gone)
@@ -100,11 +98,9 @@ def dealt_tiles(kernel: Kernel) -> Kernel:
 
 
 def _not_a_deal(
-    kernel: Kernel, take: FetchAdd, own: set[str], count: Index, body: tuple[Statement, ...]
+    kernel: Kernel, take: CounterAccess, own: set[str], count: Index, body: tuple[Statement, ...]
 ) -> str:
     """Return why tickets are not each drawn once, or their work is not a kernel of its own."""
-    if wrong := misused(kernel, take):
-        return wrong
     if any(i.names or i.looked_up for i in take.at):
         return "tickets are not counted at one place"
     if kernel.operand(take.into).role != "scratch":
@@ -117,7 +113,7 @@ def _not_a_deal(
     return ""
 
 
-def _lost(kernel: Kernel, take: FetchAdd, ranges: tuple[tuple[str, Index], ...]) -> str:
+def _lost(kernel: Kernel, take: CounterAccess, ranges: tuple[tuple[str, Index], ...]) -> str:
     """Return why a ticket may lack a place, or a work-group that takes it, at some sizes."""
     for name, at in ((take.operand, take.at), (take.into, take.place)):
         for index, extent in zip(at, kernel.operand(name).modes, strict=True):
