@@ -33,12 +33,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 ROOT = Path(__file__).parent.parent / "pycute_xe"
-LIMIT = 40
+LIMIT = 0
 """Places that may be left in the whole package."""
 
-BASE = "pycute_xe.kernel.ir.statements.Statement"
+BASE = "pycute_xe.kernel.ir.statement.Statement"
 STRUCTURE = frozenset({"Loop", "If"})
-DEFINING = frozenset({"kernel/ir/statements.py", "kernel/ir/named.py", "kernel/ir/effects.py"})
+DEFINING = frozenset(
+    f"kernel/ir/{name}.py" for name in ("statement", "statements", "named", "effects")
+)
 GATHERING = frozenset({"tuple", "list", "set", "frozenset", "get_args", "sorted", "reversed"})
 """Functions of a collection that have its members."""
 

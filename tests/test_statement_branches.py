@@ -18,8 +18,11 @@ class Touched:
     waits: bool = False
     sends: bool = False
 """,
-    "kernel/ir/statements.py": """
+    "kernel/ir/statement.py": """
 class Statement: ...
+""",
+    "kernel/ir/statements.py": """
+from pycute_xe.kernel.ir.statement import Statement
 class _Moving(Statement):
     fragment: str
 class Load(_Moving):
