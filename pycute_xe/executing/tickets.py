@@ -24,7 +24,7 @@ from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.reach import farthest_entry
 from pycute_xe.kernel.ir.tickets import misused
-from pycute_xe.kernel.serving.dealt import dealt_tiles
+from pycute_xe.kernel.schedules.dealt_tiles import dealt_tiles
 from pycute_xe.kernel.spec.arrivals import in_order
 
 FIX = "give tables whose entries lie inside, and assume it by InRange"

@@ -62,12 +62,13 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.kinds.parts import gmem_stride
     from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
     from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
-    from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
     from pycute_xe.kernel.owning import Moved, owner_of
+    from pycute_xe.kernel.schedules.dealt_tiles import dealt_tiles
+    from pycute_xe.kernel.schedules.whole_tiles import whole_tiles
     from pycute_xe.kernel.serving.argmax_rows import argmax_rows
     from pycute_xe.kernel.serving.causal_conv import causal_conv
     from pycute_xe.kernel.serving.convolution import convolution
-    from pycute_xe.kernel.serving.dealt import dealt_gemm, dealt_tiles
+    from pycute_xe.kernel.serving.dealt import dealt_gemm
     from pycute_xe.kernel.serving.delta_rule import delta_rule
     from pycute_xe.kernel.serving.dequantize import dequantize_groups
     from pycute_xe.kernel.serving.embedding import embedding

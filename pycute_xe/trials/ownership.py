@@ -22,7 +22,6 @@ from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.executing.copies import is_prefetch, moved_places
 from pycute_xe.kernel import Counterexample, Index
-from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, everywhere, ownership, returned
 from pycute_xe.layout import size
 from pycute_xe.trials.claims import (
     claim_words,
@@ -32,6 +31,7 @@ from pycute_xe.trials.claims import (
     value_statement,
     value_words,
 )
+from pycute_xe.trials.copy_kernels import BlockCopy, T, V, everywhere, ownership, returned
 from pycute_xe.trials.verifier import REPORT, verify_kernel
 from pycute_xe.verifying.prover import prove
 from pycute_xe.verifying.verdict import Answer, Proof, Run, Tried, Verdict

@@ -16,9 +16,10 @@ from pycute_xe.comparing.feeding import Feed, feeds
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.executing import run
-from pycute_xe.kernel import Counterexample, Kernel, gemm
+from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.ir.effects import RegisterMove
-from pycute_xe.kernel.kinds.multiplication import (
+from pycute_xe.kernel.kinds.gemms import gemm
+from pycute_xe.trials.product_kernels import (
     Factors,
     Missing,
     factors_of,

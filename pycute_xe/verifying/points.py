@@ -27,7 +27,6 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX, Looked, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import chooses, mixes
 from pycute_xe.kernel.ir.visiting import Enclosing
-from pycute_xe.kernel.kinds.whole_tiles import follows_a_plan
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -94,7 +93,7 @@ class Naming:
         tables = {
             f"@{o.name}": table_name(number)
             for number, o in enumerate(kernel.operands)
-            if o.role == "in" and o.value_type.kind != "float" and not follows_a_plan(kernel)
+            if o.role == "in" and o.value_type.kind != "float" and kernel.plan is None
         }
         self.all: Mapping[str, str] = self.size_of | self.variable_of | tables
         self.ends = {name: tuple(map(self.text, ends)) for name, ends in modes.items()}

@@ -14,7 +14,7 @@ from pycute_xe.holding.loops import written_by
 from pycute_xe.holding.patience import work_left
 from pycute_xe.kernel import Kernel, Loop, Statement, whole_tiles
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
-from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
+from pycute_xe.kernel.schedules.whole_tiles import any_piece
 from pycute_xe.verifying.tickets import Again, given_tickets
 from pycute_xe.verifying.verdict import Proof, Verdict
 
@@ -145,7 +145,7 @@ def given_a_plan(
     kernel: Kernel, fixed: Mapping[str, int], verdict: Verdict, again: Again
 ) -> Verdict:
     """Return a verdict with what holds for plans; of a kernel that follows none as it was."""
-    if verdict.answer != "undecided" or not follows_a_plan(kernel):
+    if verdict.answer != "undecided" or kernel.plan is None:
         return verdict
     alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
     waits = any(s.touched.counter is not None for s in kernel.statements())

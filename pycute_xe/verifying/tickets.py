@@ -15,7 +15,7 @@ from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Index, InRange, Kernel, Specification, Statement, Tickets
 from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.tickets import misused
-from pycute_xe.kernel.serving.dealt import dealt_tiles
+from pycute_xe.kernel.schedules.dealt_tiles import dealt_tiles
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.verdict import Proof, Verdict
 

@@ -25,10 +25,10 @@ from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.cutlass import LegacyCopyAtom, legacy_copy, legacy_name
 from pycute_xe.executing.copies import moved_places
 from pycute_xe.holding import tables
-from pycute_xe.kernel.kinds.multiplication import owned_places
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.machine import RegisterFile
 from pycute_xe.machine.dpas import execute
+from pycute_xe.trials.product_kernels import owned_places
 
 Patch = Callable[[], AbstractContextManager[pytest.MonkeyPatch]]
 Change = Callable[..., Any]

@@ -21,6 +21,7 @@ from pycute_xe.kernel.index import (
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order, Role, Shared, matrix
+from pycute_xe.kernel.ir.planned import Planned
 from pycute_xe.kernel.ir.program import check_barriers
 from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
@@ -526,16 +527,17 @@ class KernelBuilder(Draft):
         )
 
     @typed
-    def build(self, computes: str | None = None) -> Kernel:
+    def build(self, computes: str | None = None, *, plan: Planned | None = None) -> Kernel:
         """Return the kernel; refused are half a barrier, and fragments and operands without use.
 
         What ``computes`` claims is the kernel's and not the builder's: it may be built again.
+        ``plan`` says which names are those of a plan that the kernel follows.
         """
         before = self._claims, self._tickets
         try:
             for line in (computes or "").strip().splitlines():
                 self.computes(line)
-            return self._built()
+            return replace(self._built(), plan=plan)
         finally:
             self._claims, self._tickets = before
 

@@ -209,6 +209,8 @@ def check_program(kernel: Program) -> None:
     check_paths(kernel)
     if kernel.computes is not None:
         kernel.computes.check(kernel.operands)
+    for name in kernel.plan.things if kernel.plan is not None else ():
+        kernel.operand(name)
 
 
 def check_statement(kernel: Program, statement: ir.Statement) -> None:

@@ -192,6 +192,7 @@ class _Change:
             grid=tuple((scope.get(n, n), self.index(c, scope)) for n, c in kernel.grid),
             body=tuple(self.statement(s, scope) for s in kernel.body),
             computes=computes,
+            plan=kernel.plan and kernel.plan.renamed(self.things, scope),
         )
 
     def operand(self, operand: Operand) -> Operand:

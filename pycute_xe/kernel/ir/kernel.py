@@ -42,7 +42,8 @@ class Kernel(Program):
 
     ``grid`` binds a variable to the number of work-groups along an axis; ``body`` is what each of
     ``subgroups`` subgroups of a work-group executes; ``computes`` says what should come of it, and
-    no reader makes the one from the other. Raises `KernelError` for a name that is unknown or bound
+    no reader makes the one from the other. ``plan`` says by which names it follows a plan, if it
+    does. Raises `KernelError` for a name that is unknown or bound
     twice, a fragment that some path reads before it is written, a barrier of which some path does
     only one half, and for types and sizes that do not fit.
 

@@ -8,7 +8,7 @@ first, and no subgroup can take one without the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Any, Generic, TypeVar, cast
@@ -17,6 +17,7 @@ from pycute_xe.errors import KernelError, quoted
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Quotient
 from pycute_xe.kernel.ir.barriers import NamedBarrier
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
+from pycute_xe.kernel.ir.planned import Planned
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import indices_of
 from pycute_xe.kernel.spec.specification import Specification
@@ -157,6 +158,7 @@ class Program:
     body: tuple[Statement, ...]
     computes: Specification | None = None
     shared: tuple[Shared, ...] = ()
+    plan: Planned | None = field(default=None, metadata={"later": True})
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
+from pycute_xe.kernel.ir.planned import Planned
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     Await,
@@ -407,7 +408,14 @@ def kernel(
         _body(mainloop, plan, sides, fix.around(behind) if fix else behind),
         None if plan.groups == "stacked" else claim,
         (*(array for side in sides for array in side.shared()), *between.shared),
+        _planned(plan, fix is not None) if plan.plan else None,
     )
+
+
+def _planned(schedule: Schedule, adds: bool) -> Planned:
+    """Return the names by which a planned kernel looks its work up."""
+    batch = "" if schedule.groups == "none" else "L"
+    return Planned(batch=batch) if adds else Planned(scratch="", locks="", batch=batch)
 
 
 def _body(

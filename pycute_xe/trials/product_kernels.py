@@ -18,11 +18,11 @@ from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Fill, Load, Mma, Statement, Store
-from pycute_xe.kernel.kinds.ownership import Dumped
 from pycute_xe.kernel.spec.expression import Element, total
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric
+from pycute_xe.trials.copy_kernels import Dumped
 
 __all__ = ["Factors", "Missing", "factors_of", "multiplication", "owned_places"]
 

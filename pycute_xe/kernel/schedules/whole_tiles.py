@@ -11,13 +11,14 @@ from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
 from pycute_xe.kernel.ir.effects import CounterAccess
 from pycute_xe.kernel.ir.identities import renamed
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.planned import Planned
 from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.schedules.plan import FIELDS
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
-__all__ = ["any_piece", "follows_a_plan", "whole_tiles"]
+__all__ = ["any_piece", "whole_tiles"]
 
 TABLES = ("work", "count", "W", "locks")
 _NUMBERS = [Index(None, number) for number in range(len(FIELDS))]
@@ -85,22 +86,16 @@ def _any(kernel: Kernel) -> Kernel:
 def _by_usual_names(kernel: Kernel, make: Callable[[Kernel], Kernel]) -> Kernel:
     """Return what is made of a kernel under the names of `scheduled`, in the kernel's own names.
 
-    Tables, the scratch, the counters and the factors are what statements and the claim take for
-    them; so a kernel of other names is the same kernel.
+    A kernel of other names says in ``plan`` which are meant; so it is the same kernel.
     """
-    usual = _usual_names(kernel)
-    if usual is None or all(a == b for names in usual for a, b in names.items()):
+    plan = kernel.plan
+    if plan is None or plan == Planned(scratch=plan.scratch, locks=plan.locks, batch=plan.batch):
         return make(kernel)
-    pairs = zip(usual, _taken(kernel), strict=True)
+    pairs = zip((plan.things, plan.variables), _taken(kernel), strict=True)
     things, variables = (_injective(names, taken) for names, taken in pairs)
     made = make(renamed(kernel, things, variables))
     back = ({new: old for old, new in names.items()} for names in (things, variables))
     return renamed(made, *back)
-
-
-def follows_a_plan(kernel: Kernel) -> bool:
-    """Whether each work-group looks up in tables how many pieces it has, and what they are."""
-    return _usual_names(kernel) is not None
 
 
 def _taken(kernel: Kernel) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -121,34 +116,6 @@ def _injective(names: dict[str, str], taken: tuple[str, ...]) -> dict[str, str]:
             out[name] = other
             new.add(other)
     return out
-
-
-def _usual_names(kernel: Kernel) -> tuple[dict[str, str], dict[str, str]] | None:
-    """Return what operands, and variables, of a kernel that follows a plan are usually called."""
-    if len(kernel.grid) != 1 or len(kernel.body) != 1 or not isinstance(kernel.body[0], Loop):
-        return None
-    ((unit, units),), turns = kernel.grid, kernel.body[0]
-    counts = [looked for looked in turns.stop.looked_up if looked.at == (Index(unit),)]
-    piece = (Index(unit), Index(turns.var))
-    every = [looked for s in walk(kernel.body) for i in s.touched.indices for looked in i.looked_up]
-    tables = [looked.operand for looked in every if looked.at[:2] == piece]
-    if not (units.is_simple and units.terms and counts and tables and kernel.outputs):
-        return None
-    waits = [one.operand for s in walk(kernel.body) if (one := _waited_for(s)) is not None]
-    known = {counts[0].operand: "count", tables[0]: "work"} | dict.fromkeys(waits, "locks")
-    rest = [o for o in kernel.operands if o.name not in known]
-    known |= {o.name: "W" for o in rest if o.role == "scratch"}
-    known |= {kernel.outputs[0].name: "D"}
-    factors = [o for o in rest if o.role == "in" and len(o.modes) > 1][:2]
-    known |= {o.name: usual for o, usual in zip(factors, ("A", "B"), strict=False)}
-    modes = [str(mode) for mode in kernel.outputs[0].modes]
-    variables = {str(units): "U", unit: "u", turns.var: "i"}
-    variables |= dict(zip(reversed(modes), ("N", "M", "L"), strict=False))
-    depth = [str(mode) for o in factors[:1] for mode in o.modes if str(mode) not in modes]
-    variables |= dict.fromkeys(depth[-1:], "K")
-    if len(modes) == 2:  # experts are stacked, and their matrices are not
-        variables |= {str(mode): "L" for o in factors[1:] for mode in o.modes[:-2]}
-    return (known, variables) if set(variables) <= {*kernel.sizes, unit, turns.var} else None
 
 
 def _without_waits(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -183,6 +150,7 @@ def _with(
         fragments=tuple(f for f in kernel.fragments if f.name in used),
         grid=grid,
         body=body,
+        plan=None,
     )
 
 
