@@ -199,7 +199,8 @@ def _judged(kernel: Kernel, change: Change, target: str, version: str) -> tuple[
         return "the same code", "it spills"
     if answer:
         return ("MISSED", f"{where}\n{answer}") if where else ("the same results", "")
-    is_named = not change.named or {*change.named.split()} & {*answer.kinds}
+    # A kind may be two words.
+    is_named = not change.named or any(f" {k} " in f" {change.named} " for k in answer.kinds)
     return ("named" if is_named else "MISNAMED"), shown
 
 

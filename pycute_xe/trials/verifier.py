@@ -499,12 +499,9 @@ def _undecided_tried(
     named = [n for n in left if n in (place.claim, never)]
     shown_by = named[-1:] or (left[-1:] if place.faults else [])
     return tuple(
-        replace(proof, answer="disproved", counterexample=replace(place, claim=proof.property),
-                reason="", loops=())
-        if proof.property in shown_by
-        else proof
-        for proof in proofs
-    )  # fmt: skip
+        p.disproved_by(replace(place, claim=p.property)) if p.property in shown_by else p
+        for p in proofs
+    )
 
 
 def _proof_tried(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit: int) -> Verdict:
@@ -537,15 +534,15 @@ def _tried_behind(kernel: Kernel, fixed: dict[str, int], verdict: Verdict, limit
     if wrong is None:
         return replace(verdict, tried=Tried((*verdict.tried.runs, *tried.runs), why))
     place = _seen_place(kernel, wrong)
-    reason = "" if place else f"a run is wrong {wrong.words}"
-    proofs = tuple(
-        replace(proof, answer="disproved" if place else "undecided", counterexample=place,
-                reason=reason)
-        if not wrong.output or proof.property == f"{wrong.output} values"
-        else proof
-        for proof in verdict.proofs
-    )  # fmt: skip
-    return replace(verdict, proofs=proofs, counterexample=place)
+
+    def answered(proof: Proof) -> Proof:
+        if wrong.output and proof.property != f"{wrong.output} values":
+            return proof
+        if place is not None:
+            return proof.disproved_by(place)
+        return replace(proof, answer="undecided", reason=f"a run is wrong {wrong.words}")
+
+    return replace(verdict, proofs=tuple(map(answered, verdict.proofs)), counterexample=place)
 
 
 def _seen_place(kernel: Kernel, wrong: Contradiction | None) -> Counterexample | None:

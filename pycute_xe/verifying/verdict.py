@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from pycute_xe.errors import InputError
@@ -134,6 +134,10 @@ class Proof:
     def holds(self) -> bool:
         """Whether the property is proved."""
         return self.answer == "proved"
+
+    def disproved_by(self, place: Counterexample) -> Proof:
+        """Return it with a counterexample, which leaves nothing open."""
+        return replace(self, answer="disproved", counterexample=place, reason="", loops=())
 
     def __bool__(self) -> bool:
         """Whether the property is proved."""

@@ -263,9 +263,16 @@ def test_who_stores_an_element_is_not_guessed() -> None:
 class Counting(Statement):
     """A kind that uses a counter in any way, and may load a tile besides."""
 
-    touches = touching(counter="access", memory="memory", meets="both")
+    touches = touching(counter="access", memory="memory", indices="used", meets="both")
     access: CounterAccess
     memory: MemoryAccess | None = None
+
+    @property
+    def used(self) -> tuple[Index, ...]:
+        """The indices of the counter, of its ticket and of the tile."""
+        counter, tile = self.access, self.memory
+        numbers = (i for i in (counter.least, counter.by) if i is not None)
+        return (*counter.at, *counter.place, *numbers, *(tile.at if tile is not None else ()))
 
 
 def counting(statement: Statement, tile: MemoryAccess | None = None, **more: Any) -> Counting:
@@ -280,8 +287,9 @@ def test_tickets_are_given_where_nothing_else_is_done() -> None:
     (take,) = (s for s in kernel.statements() if isinstance(s, FetchAdd))
     (tile,) = (s.access for s in kernel.statements() if isinstance(s, Load))
     sizes, inputs = {"M": 32, "U": 2}, {"A": rows()["A"]}
-    with entered():
+    with entered(), ExitStack() as left:
         FITS.of(Counting)(lambda *_: None)
+        left.callback(FITS.without, Counting)
         alone = kernel.replace(take, counting(take))
         given, tables = with_tickets(alone, sizes, inputs)
         assert given == with_tickets(kernel, sizes, inputs)[0]
@@ -289,13 +297,14 @@ def test_tickets_are_given_where_nothing_else_is_done() -> None:
         for wrong in (counting(take, tile), counting(take, least=Index())):
             with pytest.raises(KernelError):
                 with_tickets(kernel.replace(take, wrong), sizes, inputs)
-        FITS.without(Counting)
 
 
 def test_a_counter_that_is_waited_for_and_added_to_at_once_is_left_to_the_simulator() -> None:
     kernel, inputs = cx.kernel.scheduled(MMA), scheduled_inputs()
     wait = next(s for s in kernel.statements() if isinstance(s, Await))
-    with entered():
+    with entered(), ExitStack() as left:
+        for table in (FITS, HOLDS, DOES):
+            left.callback(table.without, Counting)
         for table, kind in ((FITS, Await), (HOLDS, Await)):
             table.of(Counting)(table[object.__new__(kind)] if table is HOLDS else lambda *_: None)
         DOES.of(Counting)(
@@ -307,5 +316,3 @@ def test_a_counter_that_is_waited_for_and_added_to_at_once_is_left_to_the_simula
         assert "neither only waited for nor only signalled" in str(trace.why)
         D = inputs["A"].astype(np.float32) @ inputs["B"].astype(np.float32)
         assert np.array_equal(outputs["D"].astype(np.float32), D)
-        for table in (FITS, HOLDS, DOES):
-            table.without(Counting)

@@ -83,8 +83,8 @@ def test_a_difference_that_no_rounding_explains_is_a_defect(
 ) -> None:
     run, proved, claim = WRONG[name]
 
-    def erring(_: Kernel, params: Any = None, *, budget: float = 10.0) -> Any:
-        return prove(mapped(proved, claim), params, budget=budget)
+    def erring(_: Kernel, params: Any = None, **given: Any) -> Any:
+        return prove(mapped(proved, claim), params, **given)
 
     monkeypatch.setattr(verifier, "prove", erring)
     assert REPORT in reason(mapped(run, claim))

@@ -306,7 +306,7 @@ def test_prefetches_of_what_is_not_declared_are_undecided() -> None:
 class Handed(Statement):
     """A store to shared memory that meets others, too."""
 
-    touches = touching(reads="fragment", shared="access", meets="fence")
+    touches = touching(reads="fragment", shared="access", indices="access.at", meets="fence")
     fragment: str
 
     @property
