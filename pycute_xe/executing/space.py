@@ -202,7 +202,8 @@ def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
     """Return how elements of inputs are looked up.
 
     Raises `KernelError` for what the kernel writes, and for what is not given; `InputError` for
-    entries so far from zero that 64 bits do not hold what indices make of them.
+    entries so far from zero that 64 bits do not hold what indices make of them; `MachineError` for
+    places outside, as a run does.
     """
     farthest = farthest_entry(kernel)
 
@@ -214,7 +215,10 @@ def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
         if name not in inputs:
             fix = "count it in a run: run(kernel, …, report=True)"
             raise KernelError(operation, {"operand": name}, f"{wrong}, which are not given", fix)
-        entries = inputs[name][tuple(map(np.asarray, at))]
+        columns = tuple(map(np.asarray, at))
+        for mode, (column, extent) in enumerate(zip(columns, inputs[name].shape, strict=True)):
+            _demand_inside(operation, kernel, (name, mode), column, extent)
+        entries = inputs[name][columns]
         ends = (int(entries.min()), int(entries.max())) if entries.size else (0, 0)
         if not -farthest <= ends[0] <= ends[1] <= farthest:
             wrong = f"an entry of {name}, {max(ends, key=abs)}, is beyond any size"
@@ -222,6 +226,21 @@ def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
         return entries.astype(np.int64)
 
     return look_up
+
+
+def _demand_inside(
+    operation: str, kernel: Kernel, of: tuple[str, int], column: Ints, extent: int
+) -> None:
+    """Raise `MachineError` for an index outside of a mode of an operand, a negative one, too."""
+    outside = column[(column < 0) | (column >= extent)]
+    if outside.size:
+        (name, mode), index = of, int(outside.flat[0])
+        raise MachineError(
+            operation,
+            {"operand": name, "mode": str(kernel.operand(name).modes[mode])},
+            f"index {index} is outside: {name} has {extent} there",
+            "bound the index by the extent",
+        )
 
 
 def grid_space(kernel: Kernel, sizes: Mapping[str, int], look_up: LookUp) -> Space:

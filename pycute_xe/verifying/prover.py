@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from pycute_xe.clock import deadline, stopwatch
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
@@ -47,6 +48,7 @@ from pycute_xe.verifying.tickets import undrawn
 from pycute_xe.verifying.verdict import (
     BUDGET,
     UNITS,
+    Answer,
     Attempt,
     Failure,
     Proof,
@@ -263,7 +265,7 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     computes = kernel.computes
     overflow = "assumed" if computes is None else computes.overflow
     words = _words(kernel, fixed)
-    answers = tuple((proof.property, proof.answer) for proof in proofs)
+    answers: Answers = tuple((proof.property, proof.answer) for proof in proofs)
     asked = Attempt("statements", ASKS.format(words), answers, int(work_done() - before))
     verdict = Verdict(
         kernel.name, words, tuple(proofs), shown, spent, overflow=overflow, attempts=(asked,)
@@ -277,6 +279,7 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
 
 
 ASKS = "what the statements do, {}"
+Answers: TypeAlias = tuple[tuple[str, Answer], ...]
 
 
 def _tried(
@@ -293,7 +296,8 @@ def _tried(
 
     after = strategy.attempt(kernel, fixed, verdict, again)
     pairs = zip(verdict.proofs, after.proofs, strict=True)
-    answers = tuple((new.property, new.answer) for old, new in pairs if old.answer != new.answer)
+    changed = (new for old, new in pairs if old.answer != new.answer)
+    answers: Answers = tuple((new.property, new.answer) for new in changed)
     units = int(work_done() - before)
     attempt = Attempt(strategy.name, strategy.asks, answers, units, tuple(within))
     return replace(after, attempts=(*verdict.attempts, *([attempt] if within else [])))

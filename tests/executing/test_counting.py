@@ -13,7 +13,7 @@ from small_kernels import everything
 
 import pycute_xe as cx
 from pycute_xe.arch import get_target
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.executing import launch
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.runner import count_work
@@ -24,6 +24,7 @@ from pycute_xe.kernel import (
     Kernel,
     Load,
     Loop,
+    Operand,
     Prefetch,
     Statement,
     Store,
@@ -153,3 +154,16 @@ def test_messages_of_another_kind_are_not_guessed() -> None:
             count_work(kernel, problem, BMG, Trace())
     finally:
         FITS.without(Gather)
+
+
+@pytest.mark.parametrize("place", [-1, 2])
+def test_what_is_looked_up_outside_of_a_table_is_no_count(place: int) -> None:
+    plain = gemm()
+    operands = (*plain.operands, Operand("n", "s32", (2,)))
+    loop = plain.loop("k")
+    longer = dataclasses.replace(loop, stop=Index.element("n", place))
+    kernel = dataclasses.replace(plain, operands=operands).replace(loop, longer)
+    given = {"A": np.ones((8, 16), BF16), "B": np.ones((16, 8), BF16), "n": np.ones(2, np.int32)}
+    problem = prepare(kernel, (), given, None)
+    with pytest.raises(MachineError, match=f"index {place} is outside: n has 2 there"):
+        count_work(kernel, problem, BMG, Trace())

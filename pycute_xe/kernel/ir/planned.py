@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -9,10 +10,24 @@ from pycute_xe.signatures import checked_fields
 
 __all__ = ["Planned"]
 
-THINGS = {"work": "work", "count": "count", "scratch": "W", "locks": "locks"}
-THINGS |= {"a": "A", "b": "B", "d": "D"}
-VARIABLES = {"unit": "u", "turn": "i", "units": "U"}
-VARIABLES |= {"rows": "M", "columns": "N", "depth": "K", "batch": "L"}
+THINGS = {
+    "work": "work",
+    "count": "count",
+    "scratch": "W",
+    "locks": "locks",
+    "a": "A",
+    "b": "B",
+    "d": "D",
+}
+VARIABLES = {
+    "unit": "u",
+    "turn": "i",
+    "units": "U",
+    "rows": "M",
+    "columns": "N",
+    "depth": "K",
+    "batch": "L",
+}
 
 
 @checked_fields
@@ -54,7 +69,7 @@ class Planned:
         """What extents and variables are called in a kernel of `scheduled`, by their names here."""
         return {name: usual for part, usual in VARIABLES.items() if (name := getattr(self, part))}
 
-    def renamed(self, things: dict[str, str], variables: dict[str, str]) -> Planned:
+    def renamed(self, things: Mapping[str, str], variables: Mapping[str, str]) -> Planned:
         """Return it of a kernel of other names."""
         new: dict[str, Any] = {}
         for part in fields(self):
