@@ -16,7 +16,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from multiprocessing import Pool
 from typing import Any, TypeAlias
@@ -29,6 +29,7 @@ from pycute_xe.errors import CuteError
 from pycute_xe.identifiers import name_fault
 from pycute_xe.kernel import Claim, Counterexample, Index, Kernel, Loop, Operand, Specification
 from pycute_xe.kernel.index import Looked, Quotient
+from pycute_xe.kernel.ir.planned import Planned
 from pycute_xe.kernel.spec.expression import Element, Slot, Total
 from pycute_xe.verifying.verdict import Verdict
 
@@ -115,6 +116,19 @@ def renamed(kernel: Kernel, names: Names, claims: Mapping[str, Table]) -> Kernel
         names.of(kernel.body),
         None if kernel.computes is None else _claimed(kernel.computes, names, claims),
         _called(kernel.shared, names),
+        None if kernel.plan is None else _planned(kernel.plan, names),
+    )
+
+
+def _planned(plan: Planned, names: Names) -> Planned:
+    """Operands are things, the others variables or extents; what a plan does not have is empty."""
+    operands = ("work", "count", "scratch", "locks", "a", "b", "d")
+    others = names.variables | names.sizes
+    return Planned(
+        **{
+            part: (names.things if part in operands else others).get(name, name)
+            for part, name in asdict(plan).items()
+        }
     )
 
 

@@ -162,7 +162,7 @@ def test_what_a_piece_stores_is_what_the_next_one_loads() -> None:
     store = next(s for s in kernel.statements() if isinstance(s, Store))
     a, *more = kernel.operands
     operands = (replace(a, role="inout"), *(o for o in more if o.name != "D"))
-    bare = replace(kernel, operands=(*operands, kernel.operand("D")), computes=None)
+    bare = replace(kernel, operands=(*operands, kernel.operand("D")), computes=None, plan=None)
     over = replace(bare.replace(store, replace(store, operand="A")), operands=operands)
     pieces = Piece(0, 0, 0, 0, 2), Piece(0, 1, 0, 0, 2)
     tables = plan_tables(Plan("in turn", ((1, 2, 2),), (pieces,)))
@@ -194,7 +194,7 @@ def _squared(kernel: Kernel) -> Kernel:
     loads = [s for s in kernel.statements() if isinstance(s, Load)]
     other = next(s for s in loads if s.operand == "B")
     operands = tuple(o for o in kernel.operands if o.name != "B")
-    bare = replace(kernel, body=tuple(_without(kernel.body, "B")), computes=None)
+    bare = replace(kernel, body=tuple(_without(kernel.body, "B")), computes=None, plan=None)
     return replace(bare.replace(other, replace(other, operand="A")), operands=operands)
 
 
