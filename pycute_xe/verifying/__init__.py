@@ -4,8 +4,9 @@
 What `pycute_xe.holding` says and what the specification claims become formulas (`translation`,
 `formula`, `laws`), which `comparison` and `matching` hold against each other; `evaluation` and
 `enumeration` try numbers and intervals. Sets of integers are
-decided in `regions`, the only module with isl. A `verdict` comes out; `pycute_xe.trials` then
-tries it. `prefetches` asks the same of prefetches.
+decided in `regions`, the only module with isl. What is left undecided goes through the
+`strategies`, each of which asks the prover about another kernel. A `verdict` comes out;
+`pycute_xe.trials` then tries it. `prefetches` asks the same of prefetches.
 """
 
 from __future__ import annotations
