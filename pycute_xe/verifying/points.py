@@ -44,6 +44,7 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws, ticket_laws
 from pycute_xe.verifying.formula import Bounds
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
@@ -525,17 +526,15 @@ class Space:
         inner = zip(view.names, view.shape, strict=True)
         return (*out, *(Bounds(name, "0", str(extent)) for name, extent in inner))
 
-    def conditions(self, write: Write, view: View) -> tuple[str, ...]:
+    def conditions(self, write: Write, view: View) -> tuple[Guard, ...]:
         """Return the conditions around a store."""
-        out, own = (
-            list[str](),
-            {SUBGROUP_INDEX: self.subgroup(write.enclosing, view, write.subgroups)},
-        )
+        out = list[Guard]()
+        own = {SUBGROUP_INDEX: self.subgroup(write.enclosing, view, write.subgroups)}
         for one in write.enclosing:
             if isinstance(one, If):
                 more = own if mixes(one) else {}
                 left, right = (self.naming.text(i, more) for i in (one.index, one.below))
-                out.append(f"{left} < {right}")
+                out.append(Guard(left, "<", right))
         return tuple(out)
 
     def points(self, write: Write, view: View) -> Region:

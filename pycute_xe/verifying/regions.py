@@ -15,10 +15,11 @@ from typing import Any, Literal
 import islpy as isl
 
 from pycute_xe.holding.patience import charge, remembered, time_left, too_hard, work_left
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.lookups import current, has_lookups, is_lookup, variables_of
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
+__all__ = ["Names", "Region", "session", "answered_apart", "asked", "conjunction", "read"]
 
 # ------------------------------------------------------------ calls
 # Calls of isl: their steps are counted and charged, and long ones can be stopped.
@@ -223,6 +224,19 @@ def answered_apart(program: str, question: str, seconds: float | None = None) ->
 Names = tuple[str, ...]
 
 
+def conjunction(*constraints: tuple[str | Guard, ...]) -> str:
+    """Return constraints that all hold, as isl reads them.
+
+    >>> conjunction(("0 <= x < 3",), (Guard("x", ">=", "y"),))
+    '(0 <= x < 3) and (x >= y)'
+    """
+    return " and ".join(f"({_text(one)})" for group in constraints for one in group) or "true"
+
+
+def _text(constraint: str | Guard) -> str:
+    return constraint if isinstance(constraint, str) else constraint.text
+
+
 def _resolved(constraints: str) -> tuple[str, Names]:
     """Return constraints with coordinates in the place of lookups."""
     return current().resolved(constraints) if has_lookups(constraints) else (constraints, ())
@@ -402,8 +416,9 @@ class Region:
         link = read(isl.Map, f"{{ [{old}] -> [{new_names}] : {constraints or 'true'} }}")
         return Region(names, asked("apply", self.points, link), wide)
 
-    def within(self, constraints: str) -> Region:
-        """Return the points that satisfy constraints too."""
+    def within(self, *conditions: str | Guard) -> Region:
+        """Return the points that satisfy conditions too; a text stands alone, it may have cases."""
+        constraints = " and ".join(map(_text, conditions))
         if not has_lookups(constraints):
             return self._met(constraints)
         text, used = _resolved(constraints)
