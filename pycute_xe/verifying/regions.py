@@ -475,16 +475,31 @@ class Region:
         """
         return asked("is_bounded", self.points)
 
-    def beyond(self, given: Region, without: str = "") -> str:
-        """Return the constraints beyond those given as text, a piece of all names left out.
+    def beyond(self, given: Region) -> Region:
+        """Return the points by fewer constraints: those that ``given`` has already are left out.
 
         >>> even = Region.where(("x",), "x >= 1 and x mod 2 = 0")
-        >>> even.beyond(Region.where(("x",), "x >= 1"))
+        >>> even.beyond(Region.where(("x",), "x >= 1")).text
         '(x) mod 2 = 0'
         """
         simple = asked("coalesce", asked("gist", self.points, given.points))
-        text = str(simple).partition(":")[2].rpartition("}")[0].strip()
-        return text.replace(without, "") if without else text
+        return Region(self.names, simple, self.wide)
+
+    def with_names(self, names: Names) -> Region:
+        """Return the same points under other names of the coordinates.
+
+        >>> Region.where(("S_M", "S_N"), "S_M < S_N").with_names(("M", "N")).text
+        'N > M'
+        """
+        points = self.points
+        for number, name in enumerate(names):
+            points = points.set_dim_name(isl.dim_type.set, number, name)
+        return Region(names, points, self.wide)
+
+    @property
+    def text(self) -> str:
+        """The constraints as isl writes them; empty where every point meets them."""
+        return str(self.points).partition(":")[2].rpartition("}")[0].strip()
 
     def least(self, order: Names = ()) -> dict[str, int] | None:
         """Return the lexicographically least point, ``None`` of an empty region.
