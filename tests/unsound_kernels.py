@@ -47,7 +47,7 @@ def kernel(
     kinds: tuple[str, ...] = ("f32", "f32", "f32"),
     grid: Any = GRID,
 ) -> Kernel:
-    """A, of 32 bits, is loaded; x, y and z, of three types, hold numbers; D is stored of x."""
+    """A, of 32 bits, is loaded; x, y, z (and w) hold numbers of these types; D is stored of x."""
     taken = {operand.name: operand for operand in more}
     kind = kinds[0]
     operands = (
@@ -55,7 +55,7 @@ def kernel(
         taken.pop("D", Operand("D", kind, ("M", "N"), role="out")),
         *taken.values(),
     )
-    names = ("x", "y", "z")
+    names = ("x", "y", "z", "w")[: len(kinds)]
     fragments = tuple(
         fragment(n, t, -(-8 * cx.as_numeric(t).bits // 32) * 32 // cx.as_numeric(t).bits)
         for n, t in zip(names, kinds, strict=True)

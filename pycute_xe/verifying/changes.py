@@ -10,7 +10,6 @@ either, nothing orders them, whatever the sizes.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Generic, TypeVar
@@ -45,6 +44,9 @@ __all__ = [
     "may_be_covered",
 ]
 
+OTHER = "_w"
+"""What names of variables end in that are those of the other of two accesses."""
+
 
 @dataclass(frozen=True, eq=False)
 class Touch:
@@ -75,28 +77,28 @@ def touches(space: Space, operand: str) -> tuple[list[Touch], list[Touch]]:
 def changed_before(space: Space, load: Touch, store: Touch) -> Region:
     """Return where a subgroup loads an element that it has stored to before."""
     both, names = _both(space, load, store)
-    same = " and ".join(f"{n} = {n}_w" for n in (*space.naming.grid, "s"))
+    same = " and ".join(f"{n} = {n}{OTHER}" for n in (*space.naming.grid, "s"))
     return both.within(f"{same} and ({_earlier(space, store, load)})").to(names)
 
 
 def changed_beside(space: Space, load: Touch, store: Touch) -> Region:
     """Return where a subgroup loads an element that another one stores to, in any work-group."""
     both, names = _both(space, load, store)
-    other = " or ".join(f"{n} != {n}_w" for n in (*space.naming.grid, "s"))
+    other = " or ".join(f"{n} != {n}{OTHER}" for n in (*space.naming.grid, "s"))
     return both.within(other).to(names)
 
 
 def changed_by_others(space: Space, load: Touch, store: Touch) -> Region:
     """Return where a work-group touches an element that another one stores to."""
     both, names = _both(space, load, store)
-    other = " or ".join(f"{n} != {n}_w" for n in space.naming.grid) or "false"
+    other = " or ".join(f"{n} != {n}{OTHER}" for n in space.naming.grid) or "false"
     return both.within(other).to(names)
 
 
 def _both(space: Space, load: Touch, store: Touch) -> tuple[Region, Names]:
     """Return where a load and a store touch one element, and the names of the load's points."""
     mine, names = elements(space, load.access, load.enclosing, "")
-    theirs, others = elements(space, store.access, store.enclosing, "_w")
+    theirs, others = elements(space, store.access, store.enclosing, OTHER)
     every = (*names, *(n for n in others if n not in names))
     return mine.to(every) & theirs.to(every), names
 
@@ -112,8 +114,7 @@ def elements(
     used = used[(table[:, used] != FAR).all(axis=(0, 2))]
     if (table[:, np.setdiff1d(np.flatnonzero(moves), used)] != FAR).any():
         raise _unclear(operand)
-    rename = {v: f"{text}{suffix}" for v, text in naming.variable_of.items()}
-    known = {**naming.all, **rename}
+    known = {**naming.all, **naming.variables(suffix)}
     extents = space.extents(operand)
     index = tuple(f"u_{i}" for i in range(len(extents)))
     texts: list[str] = []
@@ -125,8 +126,7 @@ def elements(
         texts.append(f"u_{mode} = {index_text(start, known)} + {inner}")
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
     texts += [f"{first} <= s{suffix} < {first + table.shape[0]}", f"0 <= e < {used.size}"]
-    known_names = frozenset(naming.variable_of.values())
-    texts += [_renamed(t, known_names, suffix) for t in space.constraints(enclosing, f"s{suffix}")]
+    texts += space.constraints(enclosing, f"s{suffix}", suffix)
     variables = [n for n in space.names_around(enclosing) if n not in naming.sizes]
     names = (*naming.sizes, *(f"{n}{suffix}" for n in variables), f"s{suffix}", *index)
     where = " and ".join(f"({t})" for t in texts)
@@ -143,13 +143,10 @@ def _doing(table: Ints, used: Ints, operand: str) -> tuple[int, Ints]:
     return int(rows[0]), table[rows]
 
 
-def _renamed(text: str, names: frozenset[str], suffix: str) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda match: match[0] + suffix * (match[0] in names), text)
-
-
 def _earlier(space: Space, store: Touch, load: Touch) -> str:
     """Return when a store comes before a load of the same subgroup, as a constraint."""
     mine = [one for one in store.enclosing if isinstance(one, Loop)]
+    theirs = space.naming.variables(OTHER)
     ways: list[str] = []
     equal: list[str] = []
     for level, (left, right) in enumerate(zip(store.schedule, load.schedule, strict=False)):
@@ -157,9 +154,10 @@ def _earlier(space: Space, store: Touch, load: Touch) -> str:
             ways += [" and ".join(equal) or "true"] if left < right else []
             break
         if level < len(mine):
-            var = space.naming.variable_of[mine[level].var]
-            ways.append(" and ".join([*equal, f"{var}_w < {var}"]))
-            equal.append(f"{var}_w = {var}")
+            var = mine[level].var
+            here, there = space.naming.variable_of[var], theirs[var]
+            ways.append(" and ".join([*equal, f"{there} < {here}"]))
+            equal.append(f"{there} = {here}")
     return " or ".join(f"({way})" for way in ways) or "false"
 
 
@@ -301,10 +299,6 @@ class Counting(Facts):
             if one.access.least is not None and (one.number <= access.number or again):
                 out = out | self.space.happens(one.enclosing).to(names)
         return out
-
-
-OTHER = "_w"
-"""What is behind the names of the work-group that counts, and of its loops."""
 
 
 Access = TypeVar("Access", MemoryAccess, CounterAccess)

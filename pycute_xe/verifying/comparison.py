@@ -28,6 +28,7 @@ from pycute_xe.verifying.formula import (
     element,
     substituted,
 )
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.least import is_nothing
 from pycute_xe.verifying.lookups import canonical, has_lookups
 from pycute_xe.verifying.matching import (
@@ -65,7 +66,7 @@ __all__ = ["compare"]
 # Which parts there are, and that each element is in one of them, is told by the places beside and
 # inside the functions; the functions are compared where these are the same.
 
-Domain: TypeAlias = Callable[[Region, Term, tuple[str, ...], Names], Region]
+Domain: TypeAlias = Callable[[Region, Term, tuple[Guard, ...], Names], Region]
 Atoms: TypeAlias = Callable[[Region, tuple[Atom, ...], tuple[Atom, ...], Region], Difference | None]
 
 
@@ -248,11 +249,10 @@ def compare(
 def _where_known(points: Region, actual: Formula, wanted: Formula) -> tuple[Formula, Formula]:
     """Return formulas without the conditions on tables that are so, or are not, at all points."""
     ours, theirs = (set(conditions_of((f,), points.names)) for f in (actual, wanted))
-    for condition in sorted(ours ^ theirs):
-        if not has_lookups(condition):
+    for condition in sorted(ours ^ theirs, key=lambda guard: guard.text):
+        if not any(map(has_lookups, condition.sides)):
             continue
-        left, _, right = condition.partition(" < ")
-        always = points.within(f"{left} >= {right}").is_empty
+        always = points.within(condition.contrary).is_empty
         if always or points.within(condition).is_empty:
             actual, wanted = (assuming(f, condition, always) for f in (actual, wanted))
     return actual, wanted
@@ -270,7 +270,7 @@ class _Comparison(Ranges):
         return self.formulas(points, one, other, as_set=False) is None
 
     def cases(
-        self, points: Region, actual: Formula, wanted: Formula, conditions: tuple[str, ...]
+        self, points: Region, actual: Formula, wanted: Formula, conditions: tuple[Guard, ...]
     ) -> Difference | None:
         """Compare where a condition holds, and where it does not: terms may cancel there."""
         if points.is_empty:
@@ -423,7 +423,7 @@ class _Comparison(Ranges):
             if outside is not None:
                 return outside
         if not x.over and not y.over and are_alike(x.guards, y.guards):
-            inside = points.within(" and ".join(x.guards)) if x.guards else points
+            inside = points.within(*x.guards) if x.guards else points
             return self.at_points(inside, x, y)
         plain, bound = parted(x, y)
         bound += [pair for pair in witnesses(x.atoms, y.atoms, ()) if pair not in bound]

@@ -34,6 +34,7 @@ from pycute_xe.verifying.formula import (
     alike,
     mentioned,
 )
+from pycute_xe.verifying.guards import Guard, Sign
 from pycute_xe.verifying.lookups import current
 from pycute_xe.verifying.making import MADE, element_at
 from pycute_xe.verifying.refusing import undecided
@@ -124,7 +125,7 @@ class _Names:
         texts = [t for b in term.over for t in (b.low, b.high)]
         if any(word not in self.sizes for t in texts for word in _words(t)):
             return term
-        if any(bound & set(_words(guard)) for guard in term.guards):
+        if any(bound & guard.names for guard in term.guards):
             return term
         free, summed, coordinates = list[Place](), list[Place](), list[str]()
         limits = list[str]()
@@ -273,7 +274,7 @@ class _Values:
             charge(PRODUCT)
             if self.left < 0:
                 raise undecided("a sum is too long to be tried")
-            if not all(_number(guard, inner) for guard in term.guards):
+            if not all(_holds(guard, inner) for guard in term.guards):
                 continue
             value: Value = term.scale
             charge(PLACE * (len(term.guards) + len(term.places) + len(term.atoms)))
@@ -399,10 +400,17 @@ _SIGNS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Mult: operator.mul,
     ast.Mod: operator.mod,
     ast.Div: lambda x, y: x / y,
-    ast.Lt: operator.lt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
 }
+_COMPARE: Mapping[Sign, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def _holds(guard: Guard, names: Mapping[str, int]) -> bool:
+    return _COMPARE[guard.sign](_number(guard.left, names), _number(guard.right, names))
 
 
 def _number(text: str, names: Mapping[str, int]) -> int:
@@ -411,7 +419,7 @@ def _number(text: str, names: Mapping[str, int]) -> int:
 
 @lru_cache(maxsize=65536)
 def _compiled(text: str) -> Number:
-    form = text.replace(" mod ", " % ").replace(" = ", " == ").replace(MADE, TABLE)
+    form = text.replace(" mod ", " % ").replace(MADE, TABLE)
     return _evaluator(ast.parse(form, mode="eval").body)
 
 
@@ -422,9 +430,7 @@ def _evaluator(node: ast.expr) -> Number:
             return lambda _: value
         case ast.Name(name):
             return operator.itemgetter(name)
-        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]) if (
-            type(sign) in _SIGNS
-        ):
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
             return _both(_SIGNS[type(sign)], left, right)
         case ast.UnaryOp(ast.USub(), inner):
             return _both(operator.sub, ast.Constant(0), inner)

@@ -21,6 +21,7 @@ from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.verifying.guards import Guard, renamed
 from pycute_xe.verifying.refusing import undecided
 
 __all__ = [
@@ -46,7 +47,6 @@ __all__ = [
     "mentioned",
     "multiply",
     "number",
-    "renamed",
     "signature",
     "substituted",
     "summed",
@@ -104,7 +104,7 @@ class Term:
     places: tuple[Place, ...] = ()
     atoms: tuple[Atom, ...] = ()
     over: tuple[Bounds, ...] = ()
-    guards: tuple[str, ...] = ()
+    guards: tuple[Guard, ...] = ()
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -218,8 +218,9 @@ def call(name: str, *arguments: Formula) -> Formula:
 
 def choose(index: str, below: str, then: Formula, otherwise: Formula) -> Formula:
     """Return one formula where ``index < below``, and another elsewhere."""
-    first = tuple(replace(t, guards=(*t.guards, f"{index} < {below}")) for t in then)
-    second = tuple(replace(t, guards=(*t.guards, f"{index} >= {below}")) for t in otherwise)
+    guard = Guard(index, "<", below)
+    first = tuple(replace(t, guards=(*t.guards, guard)) for t in then)
+    second = tuple(replace(t, guards=(*t.guards, guard.contrary)) for t in otherwise)
     return add(first, second)
 
 
@@ -261,37 +262,29 @@ def _substituted(term: Term, names: dict[str, str]) -> Term:
             Bounds(names.get(b.name, b.name), renamed(b.low, names), renamed(b.high, names))
             for b in term.over
         ),
-        tuple(renamed(g, names) for g in term.guards),
+        tuple(guard.renamed(names) for guard in term.guards),
     )
 
 
-def renamed(text: str, names: dict[str, str]) -> str:
-    """Return a text with texts for names."""
-    return re.sub(r"[A-Za-z_]\w*", lambda match: names.get(match[0], match[0]), text)
-
-
-def conditions_of(formulas: tuple[Formula, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+def conditions_of(formulas: tuple[Formula, ...], names: tuple[str, ...]) -> tuple[Guard, ...]:
     """Return the conditions of `choose` that depend on names alone, without their contraries."""
-    conditions: dict[str, None] = {}
+    conditions: dict[Guard, None] = {}
     for term in (t for formula in formulas for t in formula):
         for guard in term.guards:
-            left, sign, right = guard.partition(" < ")
-            if not sign:
-                left, sign, right = guard.partition(" >= ")
-            if sign and set(_words(guard)) - {"floor", "mod"} <= set(names):
-                conditions[f"{left} < {right}"] = None
+            condition = guard.less
+            if condition is not None and guard.names <= set(names):
+                conditions[condition] = None
         for atom in term.atoms:
             conditions |= dict.fromkeys(conditions_of(atom.arguments, names))
     return tuple(conditions)
 
 
-def assuming(formula: Formula, condition: str, holds: bool) -> Formula:
+def assuming(formula: Formula, condition: Guard, holds: bool) -> Formula:
     """Return a formula where a condition of `choose` is known to hold, or not to."""
-    contrary = condition.replace(" < ", " >= ")
-    gone, kept = (contrary, condition) if holds else (condition, contrary)
+    kept = condition if holds else condition.contrary
     out: list[Term] = []
     for term in formula:
-        if gone not in term.guards:
+        if kept.contrary not in term.guards:
             guards = tuple(g for g in term.guards if g != kept)
             atoms = tuple(
                 Atom(a.name, tuple(assuming(f, condition, holds) for f in a.arguments))
@@ -310,9 +303,9 @@ def mentioned(atom: Atom) -> set[str]:
     terms = [t for f in atom.arguments for t in f]
     texts = [text for t in terms for place in t.places for text in place.at]
     texts += [text for t in terms for b in t.over for text in (b.low, b.high)]
-    texts += [guard for t in terms for guard in t.guards]
+    guards = (guard.names for t in terms for guard in t.guards)
     inner = (mentioned(a) for t in terms for a in t.atoms)
-    return set[str]().union(*map(_words, texts), *inner)
+    return set[str]().union(*map(_words, texts), *guards, *inner)
 
 
 def depends_on(atom: Atom) -> set[str]:
@@ -320,8 +313,9 @@ def depends_on(atom: Atom) -> set[str]:
     out: set[str] = set()
     for term in (t for f in atom.arguments for t in f):
         texts = [text for place in term.places for text in place.at]
-        texts += [*term.guards, *(text for b in term.over for text in (b.low, b.high))]
-        free = set[str]().union(*map(_words, texts), *map(depends_on, term.atoms))
+        texts += [text for b in term.over for text in (b.low, b.high)]
+        guards = (guard.names for guard in term.guards)
+        free = set[str]().union(*map(_words, texts), *guards, *map(depends_on, term.atoms))
         out |= free - {b.name for b in term.over} - {"floor", "mod"}
     return out
 

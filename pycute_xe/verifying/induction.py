@@ -36,10 +36,11 @@ from pycute_xe.kernel.spec.recurrences import (
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, conditions_of
-from pycute_xe.verifying.matching import Difference, Extents, conjunction, mentions
+from pycute_xe.verifying.guards import Guard
+from pycute_xe.verifying.matching import Difference, Extents, mentions
 from pycute_xe.verifying.points import Space, registers
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.regions import Region, conjunction
 from pycute_xe.verifying.translation import claimed, formula_of
 
 __all__ = ["Induction"]
@@ -167,7 +168,7 @@ class Induction:
         return self._by_cases(inside, (actual, wanted, plain), conditions)
 
     def _by_cases(
-        self, points: Region, forms: tuple[Formula, ...], conditions: tuple[str, ...]
+        self, points: Region, forms: tuple[Formula, ...], conditions: tuple[Guard, ...]
     ) -> Difference | None:
         if points.is_empty:
             return None
@@ -211,8 +212,8 @@ class Induction:
 
 
 def _places(
-    formula: Formula, over: tuple[Bounds, ...], guards: tuple[str, ...]
-) -> Iterator[tuple[Place, tuple[Bounds, ...], tuple[str, ...]]]:
+    formula: Formula, over: tuple[Bounds, ...], guards: tuple[Guard, ...]
+) -> Iterator[tuple[Place, tuple[Bounds, ...], tuple[Guard, ...]]]:
     """Yield the elements of a formula, each with the sums and the conditions it stands in."""
     for term in formula:
         inner, conditions = (*over, *term.over), (*guards, *term.guards)

@@ -17,7 +17,7 @@ from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import If, Index, Loop
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.program import mixes
-from pycute_xe.verifying.formula import renamed
+from pycute_xe.verifying.guards import renamed
 from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.regions import Region
 

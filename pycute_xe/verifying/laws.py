@@ -41,6 +41,7 @@ from pycute_xe.verifying.formula import (
     span,
     summed,
 )
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.matching import KEEP_ZERO
 from pycute_xe.verifying.modular import without_lowest_bits
 from pycute_xe.verifying.refusing import undecided
@@ -155,18 +156,16 @@ def as_stored(to: Numeric, formula: Formula) -> Formula:
     return add(*out)
 
 
-def _alternatives(formula: Formula) -> list[tuple[tuple[str, ...], Formula]]:
+def _alternatives(formula: Formula) -> list[tuple[tuple[Guard, ...], Formula]]:
     """Return formulas of which one at most is not zero, and their conditions."""
-    parts: dict[tuple[str, ...], list[Term]] = {}
+    parts: dict[tuple[Guard, ...], list[Term]] = {}
     for term in formula:
         bound = {b.name for b in term.over}
-        if any(word in guard for word in bound for guard in term.guards):
+        if any(bound & guard.names for guard in term.guards):
             return [((), formula)]
         parts.setdefault(term.guards, []).append(replace(term, guards=()))
     for one, other in combinations(parts, 2):
-        if not {guard.replace(" < ", " >= ") for guard in one} & {*other} and not {
-            guard.replace(" < ", " >= ") for guard in other
-        } & {*one}:
+        if not any(guard.contrary in other for guard in one):
             return [((), formula)]
     return [(guards, tuple(terms)) for guards, terms in parts.items()]
 
@@ -296,17 +295,17 @@ def as_computed(name: str, arguments: tuple[Formula, ...], wraps: bool) -> tuple
 # ---------------------------------------------------------------------- cases of conditions
 
 
-def _cases(formula: Formula) -> Iterator[tuple[tuple[str, ...], Formula]]:
+def _cases(formula: Formula) -> Iterator[tuple[tuple[Guard, ...], Formula]]:
     """Yield a formula by the conditions that say where it is infinite, and those conditions."""
     endless = next((t for t in formula if _is_infinite((t,)) and t.guards and not t.over), None)
     if endless is None or any(_is_infinite((t,)) and not t.guards for t in formula):
         yield (), formula
         return
-    condition = endless.guards[0].replace(" >= ", " < ")
-    if " < " not in condition:
+    condition = endless.guards[0].less
+    if condition is None:
         yield (), formula
         return
-    for holds, guard in ((True, condition), (False, condition.replace(" < ", " >= "))):
+    for holds, guard in ((True, condition), (False, condition.contrary)):
         for guards, inner in _cases(assuming(formula, condition, holds)):
             yield (guard, *guards), inner
 
@@ -338,7 +337,7 @@ def _is_finite_atom(atom: Atom) -> bool:
     return sure and all(_is_finite((t,)) for t in families)
 
 
-def _guarded(guards: tuple[str, ...], formula: Formula) -> Formula:
+def _guarded(guards: tuple[Guard, ...], formula: Formula) -> Formula:
     both = ((t, tuple(dict.fromkeys((*t.guards, *guards)))) for t in formula)
     return tuple(replace(t, guards=g) for t, g in both)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations, product
+from typing import TypeVar
 
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
@@ -19,14 +21,13 @@ from pycute_xe.verifying.formula import (
     element,
     signature,
 )
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.least import is_nothing
-from pycute_xe.verifying.lookups import canonical
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.regions import Names, Region, conjunction
 
 __all__ = [
     "are_alike",
-    "conjunction",
     "coordinate_names",
     "coordinates",
     "coordinates_of",
@@ -51,6 +52,8 @@ __all__ = [
     "repeats",
     "spread",
 ]
+
+T = TypeVar("T")
 
 MOST_ORDERS = 24
 """Orders of like factors that are tried."""
@@ -82,11 +85,19 @@ def _around(atom: Atom, extents: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Return the constraints outside which a function is zero: those that all its terms have."""
     if atom.name not in KEEP_ZERO | ZERO_OF_ZEROS:
         return []
+    guards: list[list[Guard]] = []
     every: list[list[str]] = []
     for term in (t for f in atom.arguments for t in f):
-        texts = [*term.guards, *inside(term, extents), *_named(term, extents)]
+        bound = {b.name for b in term.over}
+        guards.append([guard for guard in term.guards if not bound & guard.names])
+        texts = [*inside(term, extents), *_named(term, extents)]
         every.append([text for text in texts if not mentions(text, term.over)])
-    return [text for text in every[0] if all(text in other for other in every)] if every else []
+    return [*(guard.text for guard in _in_all(guards)), *_in_all(every)]
+
+
+def _in_all(lists: list[list[T]]) -> list[T]:
+    """Return what every list has, in the order of the first."""
+    return [one for one in lists[0] if all(one in other for other in lists)] if lists else []
 
 
 def _named(term: Term, extents: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
@@ -226,31 +237,18 @@ def spans(term: Term) -> tuple[str, ...]:
     return tuple(f"{b.low} <= {b.name} < {b.high}" for b in term.over)
 
 
-def links(names: Names, texts: list[str]) -> tuple[str, ...]:
+def links(names: Names, texts: list[str]) -> tuple[Guard, ...]:
     """Return names set equal to texts."""
-    return tuple(f"{n} = {t}" for n, t in zip(names, texts, strict=True))
+    return tuple(Guard(n, "=", t) for n, t in zip(names, texts, strict=True))
 
 
-def are_alike(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+def are_alike(ours: tuple[Guard, ...], theirs: tuple[Guard, ...]) -> bool:
     """Whether conditions are the same, however their indices are written.
 
-    >>> are_alike(("(v_t) + 1 < 4",), ("v_t + 1 < 4",))
+    >>> are_alike((Guard("(v_t) + 1", "<", "4"),), (Guard("v_t + 1", "<", "4"),))
     True
     """
-    return ours == theirs or set(map(_condition, ours)) == set(map(_condition, theirs))
-
-
-def _condition(text: str) -> str:
-    for sign in (" < ", " >= "):
-        left, between, right = text.partition(sign)
-        if between:
-            return f"{canonical(left)}{sign}{canonical(right)}"
-    return text
-
-
-def conjunction(*texts: tuple[str, ...]) -> str:
-    """Return constraints that all hold."""
-    return " and ".join(f"({t})" for group in texts for t in group) or "true"
+    return ours == theirs or {x.canonical for x in ours} == {x.canonical for x in theirs}
 
 
 # ------------------------------------------------------------ ranges
@@ -287,7 +285,7 @@ class Ranges:
         return region.within(conjunction(spans(term), term.guards))
 
     def domain(
-        self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()
+        self, points: Region, term: Term, links: tuple[Guard, ...], more: Names = ()
     ) -> Region:
         """Return the points and the values of a term's variables at which it is not zero.
 
@@ -295,9 +293,8 @@ class Ranges:
         """
         own = tuple(b.name for b in term.over)
         names = (*own, *more)
-        guards = (
-            by_links(guard, dict(x.split(" = ", 1) for x in links), own) for guard in term.guards
-        )
+        named = {link.left: link.right for link in links}
+        guards = (g.with_sides(partial(by_links, links=named, own=own)) for g in term.guards)
         texts = (*spans(term), *guards, *inside(term, self.extents), *links)
         region = spread(points, names) if names else points
         return region.within(conjunction(texts)) if texts else region

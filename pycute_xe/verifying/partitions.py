@@ -13,6 +13,7 @@ from pycute_xe.kernel.index import Index, Looked
 from pycute_xe.kernel.spec.tables import Law
 from pycute_xe.verifying.arguments import looks_up_by
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, add, substituted
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.lookups import (
     Tables,
     as_index,
@@ -22,8 +23,8 @@ from pycute_xe.verifying.lookups import (
     text_of,
     variables_of,
 )
-from pycute_xe.verifying.matching import conjunction, spans, spread
-from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.matching import spans, spread
+from pycute_xe.verifying.regions import Region, conjunction
 
 __all__ = ["Owner", "collapsed", "owners"]
 
@@ -39,7 +40,8 @@ def collapsed(points: Region, formula: Formula) -> Formula:
 
 def _term(points: Region, term: Term) -> Term:
     for one in term.over:
-        if any(looks_up_by(guard, frozenset({one.name})) for guard in term.guards):
+        own = frozenset({one.name})
+        if any(looks_up_by(side, own) for guard in term.guards for side in guard.sides):
             owner = _owner(points, term, one)
             if owner is not None:
                 return _term(points, owner)
@@ -55,15 +57,15 @@ def _atom(points: Region, atom: Atom) -> Atom:
 
 def _owner(points: Region, term: Term, one: Bounds) -> Term | None:
     """Return a term with the only value of a variable that its guards allow; None if not known."""
-    mine = tuple(g for g in term.guards if one.name in _names(g))
+    mine = tuple(g for g in term.guards if one.name in g.names)
     others = tuple(b for b in term.over if b is not one)
-    if any(b.name in _names(f"{one.low} + {one.high}") for b in others):
+    if any(b.name in variables_of(one.low) | variables_of(one.high) for b in others):
         return None
-    mine = tuple(g for g in mine if not any(b.name in _names(g) for b in others))
+    mine = tuple(g for g in mine if not any(b.name in g.names for b in others))
     every = spread(points, (one.name,))
     for value in _candidates(points, mine, one.name):
         text = text_of(value)
-        apart = f"{one.name} != {text}"
+        apart = Guard(one.name, "!=", text)
         if not every.within(
             conjunction(spans(replace(term, over=(one,))), mine, (apart,))
         ).is_empty:
@@ -79,15 +81,11 @@ def _owner(points: Region, term: Term, one: Bounds) -> Term | None:
     return None
 
 
-def _inside(one: Bounds) -> tuple[str, str]:
-    return f"{one.name} >= {one.low}", f"{one.name} < {one.high}"
+def _inside(one: Bounds) -> tuple[Guard, Guard]:
+    return Guard(one.name, ">=", one.low), Guard(one.name, "<", one.high)
 
 
-def _names(text: str) -> set[str]:
-    return {*variables_of(text)}
-
-
-def _candidates(points: Region, guards: tuple[str, ...], name: str) -> list[Index]:
+def _candidates(points: Region, guards: tuple[Guard, ...], name: str) -> list[Index]:
     """Return values at which a lookup of the guards is one that the points know."""
     out: dict[Index, None] = {}
     tables = current()
@@ -103,8 +101,8 @@ def _candidates(points: Region, guards: tuple[str, ...], name: str) -> list[Inde
     return [value for value in out if name not in value.names]
 
 
-def _looked(guards: tuple[str, ...]) -> list[Looked]:
-    sides = (side for guard in guards for side in guard.replace(" >= ", " < ").split(" < "))
+def _looked(guards: tuple[Guard, ...]) -> list[Looked]:
+    sides = (side for guard in guards if guard.less is not None for side in guard.sides)
     indices = (as_index(side) for side in sides)
     return [x for index in indices if index is not None for x in index.looked_up]
 

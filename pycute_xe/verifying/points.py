@@ -43,9 +43,10 @@ from pycute_xe.kernel.spec.scatters import Scatter
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.spec.tables import Rising, pigeonholes, strict_laws, ticket_laws
 from pycute_xe.verifying.formula import Bounds
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.lookups import Tables, opened, table_name
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.regions import Names, Region, conjunction
 
 __all__ = [
     "View",
@@ -97,6 +98,10 @@ class Naming:
         }
         self.all: Mapping[str, str] = self.size_of | self.variable_of | tables
         self.ends = {name: tuple(map(self.text, ends)) for name, ends in modes.items()}
+
+    def variables(self, suffix: str) -> dict[str, str]:
+        """Return the names of the grid and of loops, each with more at its end."""
+        return {name: f"{text}{suffix}" for name, text in self.variable_of.items()}
 
     def text(self, index: Index, more: Mapping[str, str] | None = None) -> str:
         """Return an index as a formula; ``more`` names further variables."""
@@ -398,10 +403,8 @@ class Space:
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
         assumed = kernel.computes.tables if kernel.computes is not None else ()
         modes = {o.name: o.modes for o in kernel.operands}
-        apart = [
-            f"{self.naming.text(n)} <= {self.naming.text(b)}"
-            for n, b in pigeonholes(assumed, modes)
-        ]
+        text = self.naming.text
+        apart = [f"{text(n)} <= {text(b)}" for n, b in pigeonholes(assumed, modes)]
         if apart:
             self.tables.used |= set(map(str, assumed))
         self.sizes: tuple[str, ...] = (*sizes, *self.tables.of_sizes(), *apart)
@@ -425,17 +428,21 @@ class Space:
         loops = (self.naming.variable_of[a.var] for a in enclosing if isinstance(a, Loop))
         return (*self.naming.sizes, *self.naming.grid, *loops)
 
-    def constraints(self, enclosing: tuple[Enclosing, ...], subgroup: str = "") -> tuple[str, ...]:
-        """Return the constraints under which a statement happens; ``subgroup`` does it."""
-        out, own = list(self.sizes), {SUBGROUP_INDEX: subgroup} if subgroup else {}
+    def constraints(
+        self, enclosing: tuple[Enclosing, ...], subgroup: str = "", suffix: str = ""
+    ) -> tuple[str, ...]:
+        """Return when ``subgroup`` does a statement; names of variables end in ``suffix``."""
+        own = self.naming.variables(suffix)
+        by = {**own, SUBGROUP_INDEX: subgroup} if subgroup else own  # no loop's ends depend on it
+        out = list(self.sizes)
         for name, count in self.kernel.grid:
-            out.append(f"0 <= {self.naming.variable_of[name]} < {self.naming.text(count)}")
+            out.append(f"0 <= {own[name]} < {self.naming.text(count, own)}")
         for one in enclosing:
             if isinstance(one, Loop):
-                low, high = self.naming.text(one.start), self.naming.text(one.stop)
-                out.append(f"{low} <= {self.naming.variable_of[one.var]} < {high}")
+                low, high = (self.naming.text(i, own) for i in (one.start, one.stop))
+                out.append(f"{low} <= {own[one.var]} < {high}")
             elif not chooses(one):
-                left, right = (self.naming.text(i, own) for i in (one.index, one.below))
+                left, right = (self.naming.text(i, by) for i in (one.index, one.below))
                 out.append(f"{left} < {right}")
         return tuple(out)
 
@@ -443,13 +450,13 @@ class Space:
         """Return where a statement happens at all."""
         if any(mixes(one) for one in enclosing):
             return self.happens_in(enclosing).to(self.names_around(enclosing))
-        return Region.where(self.names_around(enclosing), _all(self.constraints(enclosing)))
+        return Region.where(self.names_around(enclosing), conjunction(self.constraints(enclosing)))
 
     def happens_in(self, enclosing: tuple[Enclosing, ...]) -> Region:
         """Return where a statement happens, and in which subgroup, ``s``."""
         own = f"0 <= s < {self.kernel.subgroups}"
         names = (*self.names_around(enclosing), "s")
-        return Region.where(names, _all((*self.constraints(enclosing, "s"), own)))
+        return Region.where(names, conjunction((*self.constraints(enclosing, "s"), own)))
 
     def subgroup(
         self, enclosing: tuple[Enclosing, ...], view: View, subgroups: Ints | None = None
@@ -504,7 +511,7 @@ class Space:
         texts.append(f"{self.naming.text(first.at)} = {clash.ats[0]}")
         after = {**self.naming.all, **other}
         texts.append(f"{index_text(second.at, after)} = {clash.ats[1]}")
-        return Region.where(tuple(names), _all(tuple(texts)))
+        return Region.where(tuple(names), conjunction(tuple(texts)))
 
     def targets(self, write: Write, view: View) -> tuple[str, ...]:
         """Return the index in the output of each point, as formulas."""
@@ -524,17 +531,15 @@ class Space:
         inner = zip(view.names, view.shape, strict=True)
         return (*out, *(Bounds(name, "0", str(extent)) for name, extent in inner))
 
-    def conditions(self, write: Write, view: View) -> tuple[str, ...]:
+    def conditions(self, write: Write, view: View) -> tuple[Guard, ...]:
         """Return the conditions around a store."""
-        out, own = (
-            list[str](),
-            {SUBGROUP_INDEX: self.subgroup(write.enclosing, view, write.subgroups)},
-        )
+        out = list[Guard]()
+        own = {SUBGROUP_INDEX: self.subgroup(write.enclosing, view, write.subgroups)}
         for one in write.enclosing:
             if isinstance(one, If):
                 more = own if mixes(one) else {}
                 left, right = (self.naming.text(i, more) for i in (one.index, one.below))
-                out.append(f"{left} < {right}")
+                out.append(Guard(left, "<", right))
         return tuple(out)
 
     def points(self, write: Write, view: View) -> Region:
@@ -543,7 +548,7 @@ class Space:
         Of a store that a loop repeats at one place, only the last trip counts.
         """
         names, texts = self.written_at(write, view)
-        return Region.where(names, _all(texts))
+        return Region.where(names, conjunction(texts))
 
     def written_at(self, write: Write, view: View) -> tuple[Names, tuple[str, ...]]:
         """Return the points of a store that lie inside its output, as names and constraints."""
@@ -559,7 +564,7 @@ class Space:
         """Return the points of a fragment where statements happen."""
         names = (*self.names_around(enclosing), *view.names)
         subgroup = self.subgroup(enclosing, view)
-        return Region.where(names, _all((*self.constraints(enclosing, subgroup), *view.box)))
+        return Region.where(names, conjunction((*self.constraints(enclosing, subgroup), *view.box)))
 
     def only_last_trips(self, write: Write) -> bool:
         """Whether a store that loops repeat at one place is judged in its last trip alone."""
@@ -588,13 +593,6 @@ def _apart(one: str, trips: Trips, other: str) -> str:
 
 
 def _mentioned(enclosing: Enclosing) -> frozenset[str]:
-    pair: tuple[Index, Index] = (
-        (enclosing.start, enclosing.stop)
-        if isinstance(enclosing, Loop)
-        else (enclosing.index, enclosing.below)
-    )
-    return pair[0].names | pair[1].names
-
-
-def _all(texts: tuple[str, ...]) -> str:
-    return " and ".join(f"({text})" for text in texts) or "true"
+    if isinstance(enclosing, Loop):
+        return enclosing.start.names | enclosing.stop.names
+    return enclosing.index.names | enclosing.below.names

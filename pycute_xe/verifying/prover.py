@@ -110,27 +110,29 @@ DIVISIONS = 4
 """More of them make a condition that is too long to read, and that takes isl minutes to find."""
 
 
-def condition_of(failure: Failure, space: Space, every: Space) -> str:
-    """Return the condition on all sizes under which a failure in a part does not occur, as text.
+def condition_of(failure: Failure, space: Space, every: Space) -> Region | None:
+    """Return the sizes, by a condition on all, at which a failure in a part does not occur.
 
-    Empty where none is known. Only one that arbitrarily large problems of every size satisfy, such
-    as ``M mod 256 = 0``, is a condition; a kernel that is right for small sizes alone is wrong.
+    None where no condition is known. Only one that arbitrarily large problems of every size
+    satisfy, such as ``M mod 256 = 0``, is a condition; a kernel that is right for small sizes alone
+    is wrong.
     """
     if failure.points is None:
-        return ""
+        return None
     sizes = space.naming.sizes
     all_sizes = Region.where(sizes, " and ".join(every.sizes))
     bad = failure.points.to(sizes)
     if bad.wide or bad.lookups or bad.divisions > DIVISIONS:
-        return ""
+        return None
     good = Region.where(sizes, " and ".join(space.sizes)) - bad
     if good.is_empty:
-        return ""
+        return None
     large = " and ".join(f"{name} >= T" for name in sizes)
     reach = good.to(("T", *sizes), f"T >= 1 and {large}").to(("T",))
     if reach.is_bounded:
-        return ""
-    return good.beyond(all_sizes)
+        return None
+    condition = good.beyond(all_sizes)
+    return condition if condition.text else None
 
 
 CONDITION_WORK = 1_000_000
@@ -143,16 +145,16 @@ def condition_for(
     failure: Failure, find: Callable[[Questions], Failure | None], questions: Questions
 ) -> str:
     """Return the condition under which a property holds, which is asked again; empty where none."""
-    part, condition = questions, ""
+    part, naming = questions, questions.space.naming
     for _ in range(ROUNDS):
         with at_most(min(CONDITION_WORK, work_left() / 2)):
             condition = condition_of(failure, part.space, questions.space)
-        if not condition:
+        if condition is None:
             return ""
-        part = questions.within(condition)
+        part = questions.within(condition.text)
         again = find(part)
         if again is None:
-            return condition
+            return condition.with_names(tuple(naming.size_of)).text
         failure = again
     return ""
 
@@ -416,7 +418,7 @@ def _condition(failure: Failure, asked: _Asked, questions: Questions) -> str:
     """
     try:
         with at_most(work_left() / 2):
-            return condition_for(failure, asked.find, questions).replace("S_", "")
+            return condition_for(failure, asked.find, questions)
     except DeadlineError:
         raise
     except (TooHardError, UndecidableError):

@@ -45,6 +45,7 @@ from pycute_xe.verifying.formula import (
     substituted,
     summed,
 )
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.joining import Together
 from pycute_xe.verifying.laws import as_stored, lowest_bits
 from pycute_xe.verifying.least import smallest
@@ -386,7 +387,7 @@ class Questions(Loading, Counting):
         """
         targets = list(zip(names, self.space.targets(write, view), strict=True))
         spans = {one.name: one for one in self.space.spans(write, view)}
-        guards = (*self.space.conditions(write, view), *(f"{u} = {t}" for u, t in targets))
+        guards = (*self.space.conditions(write, view), *(Guard(u, "=", t) for u, t in targets))
         fixed: dict[str, Index] = {}
         for name, target in targets:
             index = as_index(target)
@@ -395,7 +396,8 @@ class Questions(Loading, Counting):
                 fixed |= solved(rest, Index(name), {*spans} & rest.names)
         places = {name: f"({text_of(index)})" for name, index in fixed.items()}
         ends = [(n, spans[n]) for n in fixed]
-        guards += tuple(g for n, one in ends for g in (f"{n} >= {one.low}", f"{n} < {one.high}"))
+        for name, one in ends:
+            guards += (Guard(name, ">=", one.low), Guard(name, "<", one.high))
         numeric = self.kernel.operand(write.access.operand).value_type
         terms = formula_of(write.node, view, self.space.naming, numeric, self.real)
         guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)

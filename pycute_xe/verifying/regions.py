@@ -15,10 +15,11 @@ from typing import Any, Literal
 import islpy as isl
 
 from pycute_xe.holding.patience import charge, remembered, time_left, too_hard, work_left
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.lookups import current, has_lookups, is_lookup, variables_of
 from pycute_xe.verifying.refusing import undecided
 
-__all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
+__all__ = ["Names", "Region", "session", "answered_apart", "asked", "conjunction", "read"]
 
 # ------------------------------------------------------------ calls
 # Calls of isl: their steps are counted and charged, and long ones can be stopped.
@@ -223,6 +224,19 @@ def answered_apart(program: str, question: str, seconds: float | None = None) ->
 Names = tuple[str, ...]
 
 
+def conjunction(*constraints: tuple[str | Guard, ...]) -> str:
+    """Return constraints that all hold, as isl reads them.
+
+    >>> conjunction(("0 <= x < 3",), (Guard("x", ">=", "y"),))
+    '(0 <= x < 3) and (x >= y)'
+    """
+    return " and ".join(f"({_text(one)})" for group in constraints for one in group) or "true"
+
+
+def _text(constraint: str | Guard) -> str:
+    return constraint if isinstance(constraint, str) else constraint.text
+
+
 def _resolved(constraints: str) -> tuple[str, Names]:
     """Return constraints with coordinates in the place of lookups."""
     return current().resolved(constraints) if has_lookups(constraints) else (constraints, ())
@@ -402,8 +416,9 @@ class Region:
         link = read(isl.Map, f"{{ [{old}] -> [{new_names}] : {constraints or 'true'} }}")
         return Region(names, asked("apply", self.points, link), wide)
 
-    def within(self, constraints: str) -> Region:
-        """Return the points that satisfy constraints too."""
+    def within(self, *conditions: str | Guard) -> Region:
+        """Return the points that satisfy conditions too; a text stands alone, it may have cases."""
+        constraints = " and ".join(map(_text, conditions))
         if not has_lookups(constraints):
             return self._met(constraints)
         text, used = _resolved(constraints)
@@ -460,16 +475,31 @@ class Region:
         """
         return asked("is_bounded", self.points)
 
-    def beyond(self, given: Region, without: str = "") -> str:
-        """Return the constraints beyond those given as text, a piece of all names left out.
+    def beyond(self, given: Region) -> Region:
+        """Return the points by fewer constraints: those that ``given`` has already are left out.
 
         >>> even = Region.where(("x",), "x >= 1 and x mod 2 = 0")
-        >>> even.beyond(Region.where(("x",), "x >= 1"))
+        >>> even.beyond(Region.where(("x",), "x >= 1")).text
         '(x) mod 2 = 0'
         """
         simple = asked("coalesce", asked("gist", self.points, given.points))
-        text = str(simple).partition(":")[2].rpartition("}")[0].strip()
-        return text.replace(without, "") if without else text
+        return Region(self.names, simple, self.wide)
+
+    def with_names(self, names: Names) -> Region:
+        """Return the same points under other names of the coordinates.
+
+        >>> Region.where(("S_M", "S_N"), "S_M < S_N").with_names(("M", "N")).text
+        'N > M'
+        """
+        points = self.points
+        for number, name in enumerate(names):
+            points = points.set_dim_name(isl.dim_type.set, number, name)
+        return Region(names, points, self.wide)
+
+    @property
+    def text(self) -> str:
+        """The constraints as isl writes them; empty where every point meets them."""
+        return str(self.points).partition(":")[2].rpartition("}")[0].strip()
 
     def least(self, order: Names = ()) -> dict[str, int] | None:
         """Return the lexicographically least point, ``None`` of an empty region.

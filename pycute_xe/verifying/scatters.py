@@ -25,9 +25,9 @@ from pycute_xe.verifying.formula import (
     call,
     multiply,
     number,
-    renamed,
     summed,
 )
+from pycute_xe.verifying.guards import Guard, renamed
 from pycute_xe.verifying.lookups import as_index, text_of
 from pycute_xe.verifying.points import Naming, Space, View
 from pycute_xe.verifying.refusing import undecided
@@ -47,7 +47,7 @@ class Named:
     names: tuple[str, ...]
     extents: tuple[str, ...]
     at: tuple[str, ...]
-    when: tuple[str, ...]
+    when: tuple[Guard, ...]
 
     @classmethod
     def of(cls, space: Space, claim: Scatter) -> Named:
@@ -57,7 +57,7 @@ class Named:
         at = tuple(space.naming.text(index, own) for index in claim.at)
         numeric = space.kernel.operand(claim.output).value_type
         when = tuple(
-            f"{space.naming.text(one, own)} < {space.naming.text(other, own)}"
+            Guard(space.naming.text(one, own), "<", space.naming.text(other, own))
             for one, other in claim.when
         )
         return cls(claim, space.naming, numeric, tuple(own.values()), extents, at, when)
@@ -66,7 +66,7 @@ class Named:
     def spans(self) -> tuple[str, ...]:
         """How far its variables run."""
         spans = (f"0 <= {n} < {e}" for n, e in zip(self.names, self.extents, strict=True))
-        return (*spans, *self.when)
+        return (*spans, *(guard.text for guard in self.when))
 
     def value(self, places: dict[str, str]) -> Formula:
         """Return what is claimed where its variables are texts."""
@@ -156,20 +156,21 @@ class Named:
             for name, extent in zip(self.names, self.extents, strict=True)
             if name not in fixed
         )
-        guards = tuple(_put(text, fixed) for text in self._guards(targets, fixed))
+        put = _places_of(fixed)
+        guards = tuple(guard.renamed(put) for guard in self._guards(targets, fixed))
         value = tuple(replace(term, guards=(*term.guards, *guards)) for term in self.value(places))
         there = summed(over, (Term(1.0, guards=guards),))
         kept: Formula = (Term(1.0, (Place(self.claim.output, targets, self.numeric),)),)
         none = call(UNNAMED, there) if there else number(1)
         return add(summed(over, value), multiply(none, kept if keeps else actual))
 
-    def _guards(self, targets: Names, fixed: dict[str, str]) -> tuple[str, ...]:
-        texts = [f"({at}) = ({t})" for at, t in zip(self.at, targets, strict=True)
-                 if at not in fixed]  # fmt: skip
+    def _guards(self, targets: Names, fixed: dict[str, str]) -> tuple[Guard, ...]:
+        pairs = zip(self.at, targets, strict=True)
+        guards = [Guard(f"({at})", "=", f"({t})") for at, t in pairs if at not in fixed]
         for name, extent in zip(self.names, self.extents, strict=True):
             if name in fixed:
-                texts += [f"{name} >= 0", f"{name} < {extent}"]
-        return (*texts, *self.when)
+                guards += [Guard(name, ">=", "0"), Guard(name, "<", extent)]
+        return (*guards, *self.when)
 
 
 def covered(space: Space, write: Write, view: View, at: Names, names: Names) -> Region:
@@ -177,21 +178,21 @@ def covered(space: Space, write: Write, view: View, at: Names, names: Names) -> 
 
     What a store looks up is told by its arguments: it is enough to look at those that are the same.
     """
-    links: dict[str, None] = {}
+    links: dict[Guard, None] = {}
     same: dict[Index, str] = {}
     for target, text in zip(space.targets(write, view), at, strict=True):
         index = as_index(target)
         if index is None:
             raise undecided("a store goes to a place that is not an index", place=target)
-        links[f"{text_of(index)} = {text}"] = None
+        links[Guard(text_of(index), "=", text)] = None
         for mine, yours in _paired(target, text):
             links |= dict.fromkeys(
-                f"{text_of(a)} = {text_of(b)}" for a, b in zip(mine.at, yours.at, strict=True)
+                Guard(text_of(a), "=", text_of(b)) for a, b in zip(mine.at, yours.at, strict=True)
             )
             same[Index.of({mine: 1}, 0)] = text_of(Index.of({yours: 1}, 0))
     own, texts = space.written_at(write, view)
     put = _variables(links)
-    known = [replaced(_put(text, put), same) for text in (*texts, *links)]
+    known = [replaced(_put(text, put), same) for text in (*texts, *(link.text for link in links))]
     known += [f"{name} = {text}" for name, text in put.items()]
     return Region.where((*own, *names), _all(known)).to((*space.naming.sizes, *names))
 
@@ -218,11 +219,11 @@ def _parted_alike(at: Index, target: Index) -> list[tuple[Index, Index]]:
     return [(a.index, b.index) for a, b in pairs if a.divisor == b.divisor]
 
 
-def _variables(links: dict[str, None]) -> dict[str, str]:
+def _variables(links: dict[Guard, None]) -> dict[str, str]:
     """Return what variables of a store are where links are so, of those that one tells alone."""
     out: dict[str, str] = {}
     for link in links:
-        mine, yours = map(as_index, link.split(" = "))
+        mine, yours = map(as_index, link.sides)
         if mine is None or yours is None:
             continue
         free = {n for n in mine.names if n.startswith("v_")} - out.keys()
@@ -250,7 +251,11 @@ def _parted(quotient: Index | None, rest: Index | None) -> tuple[Index, int]:
 
 def _put(text: str, places: dict[str, str]) -> str:
     """Return a text with texts for variables."""
-    return renamed(text, {name: f"({place})" for name, place in places.items()})
+    return renamed(text, _places_of(places))
+
+
+def _places_of(places: dict[str, str]) -> dict[str, str]:
+    return {name: f"({place})" for name, place in places.items()}
 
 
 def _all(texts: list[str]) -> str:

@@ -50,6 +50,7 @@ from pycute_xe.verifying.formula import (
     number,
     span,
 )
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.laws import (
     LIMITS,
     UNDEFINED,
@@ -332,7 +333,9 @@ def _element(place: Place, naming: Naming) -> Formula:
     if claim is not None:
         value = claimed(claim.value, naming, dict(zip(claim.indices, place.at, strict=True)), F32)
         ends = zip(place.at, naming.ends[place.operand], strict=True)
-        inside = tuple(text for i, end in ends for text in (f"-1 < {i}", f"{i} < {end}"))
+        inside = tuple(
+            guard for i, end in ends for guard in (Guard("-1", "<", i), Guard(i, "<", end))
+        )
         return tuple(replace(term, guards=(*term.guards, *inside)) for term in value)
     element: Formula = (Term(1.0, (place,)),)
     zeroless = place.numeric is not None and place.numeric.row.positive

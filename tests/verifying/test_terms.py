@@ -11,6 +11,7 @@ from pycute_xe.kernel.spec.functions import COMPARING, reduction
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, add, call, multiply, number
+from pycute_xe.verifying.guards import Guard
 from pycute_xe.verifying.laws import applied, is_number, reduced
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translation import F32, Reading
@@ -25,7 +26,7 @@ def of(operand: str, *at: str) -> Formula:
     return (Term(1.0, (Place(operand, at),)),)
 
 
-def guarded(formula: Formula, *guards: str) -> Formula:
+def guarded(formula: Formula, *guards: Guard) -> Formula:
     return tuple(Term(t.scale, t.places, t.atoms, t.over, guards) for t in formula)
 
 
@@ -45,9 +46,9 @@ def wrong(actual: Formula, wanted: Formula) -> set[int]:
 
 
 def test_a_term_under_a_condition_is_missing_where_it_does_not_hold() -> None:
-    always, early = of("A", "x"), guarded(of("A", "x"), "x < 3")
+    always, early = of("A", "x"), guarded(of("A", "x"), Guard("x", "<", "3"))
     assert wrong(early, always) == wrong(always, early) == {3, 4, 5, 6, 7}
-    assert wrong(early, guarded(of("A", "x"), "x < 5")) == {3, 4}
+    assert wrong(early, guarded(of("A", "x"), Guard("x", "<", "5"))) == {3, 4}
     assert wrong(early, early) == set()
 
 
@@ -55,7 +56,7 @@ def test_what_is_summed_beside_what_should_be_is_foreign() -> None:
     eight = over("0", "8", of("A", "x + k"))
     assert wrong(over("0", "9", of("A", "x + k")), eight) == set(range(8))
     assert wrong(over("0", "7", of("A", "x + k")), eight) == set(range(8))
-    more = add(eight, guarded(of("A", "x + 8"), "x >= 6"))
+    more = add(eight, guarded(of("A", "x + 8"), Guard("x", ">=", "6")))
     assert wrong(more, eight) == {6, 7}
 
 

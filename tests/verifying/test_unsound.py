@@ -32,7 +32,8 @@ from pycute_xe.kernel import (
     apply,
     total,
 )
-from pycute_xe.kernel.spec.expression import Const
+from pycute_xe.kernel.spec.expression import Const, Where
+from pycute_xe.verifying.prover import prove
 
 BF16 = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
 
@@ -237,3 +238,33 @@ def test_a_claim_that_takes_every_element_twice() -> None:
     product = Element("A", (M, K)) * Element("B", (K, N))
     claim = Claim("D", ("m", "n"), total("j", 2, total("k", "K", product)))
     not_proved(dataclasses.replace(right, computes=Specification((claim,))))
+
+
+# ---------------------------------------------------------------- roundings under conditions
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_terms_that_share_a_condition_are_rounded_together(right: bool) -> None:
+    """Both terms count where the condition holds: s8 of a sum is not the sum of two s8."""
+
+    def clamped(value: Expression) -> Expression:
+        return value if right else apply("clamp", value, -128, 127)
+
+    value = A + Where(N, Index(None, 16), Const(0.0), Element("B", (M, N)))
+    modes = ("M", "N")
+    later = If(Index(), N, (Map("z", Slot("z") + clamped(Slot("w"))),))
+    made = kernel(
+        Where(M, Index(None, 8), A, value),
+        load("A", "x", kind="s32"),
+        load("B", "w", kind="s32"),
+        Map("z", X),
+        If(Index(), M, (Map("z", clamped(X)), later)),
+        Convert("z", "y"),
+        store("D", "y", kind="s8"),
+        kinds=("s32", "s8", "s32", "s32"),
+        more=(Operand("B", "s32", modes), Operand("D", "s8", modes, role="out")),
+    )
+    assert prove(made).answer == ("proved" if right else "disproved")
+    large = np.full((16, 32), 200, np.int32)
+    stored = np.asarray(cx.run(made, large, -large, executor="reference"))
+    assert stored[8, 16] == (0 if right else 127 - 128)
