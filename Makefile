@@ -14,6 +14,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # Compiled tests and modules are kept: every worker would compile all of them anew, for 15 s.
 export PYTHONDONTWRITEBYTECODE :=
+# Of the long tests, part I of N: `make long PART=0/2` runs every second one.
+PART    ?= 0/1
 # Worker processes of the test run: `make test WORKERS=1` runs in one process.
 WORKERS ?= auto
 
@@ -44,7 +46,7 @@ test: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
 long: $(VENV)/.dev-stamp ## the tests that take long, of which `make test` takes one in forty
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m long
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m long --part $(PART)
 
 # Side by side, each printed when it ends.
 checks: $(VENV)/.dev-stamp ## what else a change must pass: style, types, floors, pages, the wheel

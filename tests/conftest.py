@@ -50,11 +50,16 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     return [found for found in (yield) if type(found) is pytest.Module]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run of the long tests be one part of several."""
+    parser.addoption("--part", default="0/1", metavar="I/N", help="of the long tests, part I of N")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take a sample of the cases of tests that have many, and of long tests, the same in every run.
 
     All of them run in `make fuzz`, where a test or its file is asked for by name, as for mutants,
-    and where it is marked ``whole``; all long tests run in `make long`.
+    and where it is marked ``whole``; all long tests run in `make long`, or one part of them.
     """
     if WHOLE or not all(Path(argument).is_dir() for argument in config.args):
         return
@@ -66,9 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for (_, name), many in cases.items():
         if len(many) > MOST_CASES and many[0].get_closest_marker("whole") is None:
             left.update(Random(name).sample(many, len(many) - MOST_CASES))
-    for item in items if "long" not in config.option.markexpr else ():
-        sample = Random(f"{item.path.name} {item.name}").randrange(ONE_LONG_TEST_IN) == 0
-        if item.get_closest_marker("long") is not None and not sample:
+    part, parts = map(int, config.option.part.split("/"))
+    if "long" not in config.option.markexpr:
+        part, parts = 0, ONE_LONG_TEST_IN
+    for item in items:
+        own = Random(f"{item.path.name} {item.name}").randrange(parts)
+        if item.get_closest_marker("long") is not None and own != part:
             left.add(item)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=[*left])
