@@ -124,12 +124,10 @@ def _planned(plan: Planned, names: Names) -> Planned:
     """Operands are things, the others variables or extents; what a plan does not have is empty."""
     operands = ("work", "count", "scratch", "locks", "a", "b", "d")
     others = names.variables | names.sizes
-    return Planned(
-        **{
-            part: (names.things if part in operands else others).get(name, name)
-            for part, name in asdict(plan).items()
-        }
-    )
+    new: dict[str, str] = {}
+    for part, name in asdict(plan).items():
+        new[part] = str((names.things if part in operands else others).get(name, name))
+    return Planned(**new)
 
 
 def _called(things: Iterable[Any], names: Names) -> tuple[Any, ...]:
