@@ -108,10 +108,10 @@ compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one 
 	@$(PY) benchmarks/visa_kernels.py
 	@$(PY) benchmarks/compiled_kernels.py --every $(KERNELS)
 	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
+	@$(PY) benchmarks/reorder_moves.py
 
 .compiled-kinds:
 	@$(PY) benchmarks/every_kind.py --every $(KINDS)
-	@$(PY) benchmarks/reorder_moves.py
 	@$(PY) benchmarks/judged_kernels.py --every $(NEWEST)
 	@$(PY) benchmarks/every_kind.py --newest --every $(NEWEST)
 
